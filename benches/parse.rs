@@ -1,0 +1,101 @@
+//! Parsing, counting and looking up, beside the crate `safetensors`.
+//!
+//! `cargo bench --bench parse`
+
+#![allow(clippy::restriction, clippy::pedantic, missing_docs, unreachable_pub)]
+
+mod support;
+
+use divan::counter::{BytesCount, ItemsCount};
+use divan::{black_box, Bencher};
+use safetensors_zero::{Header, Limits, SafeTensors, TensorSlot};
+
+const TENSORS: [usize; 5] = [104, 300, 3_000, 30_000, 100_000];
+
+fn main() {
+    divan::main();
+}
+
+fn header_bytes(file: &[u8]) -> BytesCount {
+    BytesCount::new(u64::from_le_bytes(*file.first_chunk().unwrap()))
+}
+
+#[divan::bench(args = TENSORS)]
+fn parse(bencher: Bencher, tensors: usize) {
+    let file = support::llama(tensors);
+    let mut slots = vec![TensorSlot::EMPTY; tensors];
+    bencher
+        .counter(header_bytes(&file))
+        .bench_local(|| SafeTensors::parse(black_box(&file), &mut slots).unwrap().len());
+}
+
+#[divan::bench(args = TENSORS)]
+fn deserialize(bencher: Bencher, tensors: usize) {
+    let file = support::llama(tensors);
+    bencher
+        .counter(header_bytes(&file))
+        .bench(|| SafeTensors::deserialize(black_box(&file)).unwrap());
+}
+
+#[divan::bench(args = TENSORS)]
+fn reference_deserialize(bencher: Bencher, tensors: usize) {
+    let file = support::llama(tensors);
+    bencher
+        .counter(header_bytes(&file))
+        .bench(|| safetensors::SafeTensors::deserialize(black_box(&file)).unwrap());
+}
+
+#[divan::bench(args = TENSORS)]
+fn count(bencher: Bencher, tensors: usize) {
+    let file = support::llama(tensors);
+    let (header, _) = Header::of_file(&file, &Limits::DEFAULT).unwrap();
+    bencher.counter(header_bytes(&file)).bench(|| black_box(&header).count().unwrap());
+}
+
+#[divan::bench(args = TENSORS)]
+fn find_without_slots(bencher: Bencher, tensors: usize) {
+    let file = support::llama(tensors);
+    let (header, _) = Header::of_file(&file, &Limits::DEFAULT).unwrap();
+    let name = "model.layers.7.mlp.up_proj.weight";
+    bencher
+        .counter(header_bytes(&file))
+        .bench(|| black_box(&header).find(black_box(name)).unwrap());
+}
+
+/// Names in an order that no cache foresees.
+fn shuffled_names(tensors: usize) -> Vec<String> {
+    let file = support::llama(tensors);
+    let parsed = SafeTensors::deserialize(&file).unwrap();
+    let mut names: Vec<String> = parsed.names().map(|name| name.to_string()).collect();
+    let mut state = 1_u64;
+    for i in (1..names.len()).rev() {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        names.swap(i, (state >> 33) as usize % (i + 1));
+    }
+    names
+}
+
+#[divan::bench(args = TENSORS)]
+fn look_up(bencher: Bencher, tensors: usize) {
+    let file = support::llama(tensors);
+    let parsed = SafeTensors::deserialize(&file).unwrap();
+    let names = shuffled_names(tensors);
+    bencher.counter(ItemsCount::new(tensors)).bench(|| {
+        for name in &names {
+            black_box(parsed.tensor(black_box(name)).unwrap());
+        }
+    });
+}
+
+#[divan::bench(args = TENSORS)]
+fn reference_look_up(bencher: Bencher, tensors: usize) {
+    let file = support::llama(tensors);
+    let parsed = safetensors::SafeTensors::deserialize(&file).unwrap();
+    let names = shuffled_names(tensors);
+    bencher.counter(ItemsCount::new(tensors)).bench(|| {
+        for name in &names {
+            black_box(parsed.tensor(black_box(name)).unwrap());
+        }
+    });
+}

@@ -1,0 +1,147 @@
+//! The loops over elements of whole bytes. Each is a zip of two slices without a branch on data, so
+//! that the compiler turns it into vector code for whatever the target has.
+
+/// Applies `widen` to each group of `N` bytes.
+#[inline]
+pub(super) fn each<const N: usize>(bytes: &[u8], out: &mut [f32], widen: impl Fn([u8; N]) -> f32) {
+    for (place, group) in out.iter_mut().zip(bytes.chunks_exact(N)) {
+        if let Some(group) = group.first_chunk() {
+            *place = widen(*group);
+        }
+    }
+}
+
+/// `as` on numbers rounds to nearest, ties to even, which is what is asked for here.
+#[allow(clippy::as_conversions, clippy::cast_precision_loss, clippy::cast_possible_truncation)]
+mod rounding {
+    #[inline]
+    pub(crate) fn round_u32(value: u32) -> f32 {
+        value as f32
+    }
+
+    #[inline]
+    pub(crate) fn round_i32(value: i32) -> f32 {
+        value as f32
+    }
+
+    #[inline]
+    pub(crate) fn round_u64(value: u64) -> f32 {
+        value as f32
+    }
+
+    #[inline]
+    pub(crate) fn round_i64(value: i64) -> f32 {
+        value as f32
+    }
+
+    #[inline]
+    pub(crate) fn round_f64(value: f64) -> f32 {
+        value as f32
+    }
+}
+
+pub(super) use rounding::{round_f64, round_i32, round_i64, round_u32, round_u64};
+
+/// Widens F16, by the processor's own conversion where there is one.
+pub(super) fn f16(bytes: &[u8], out: &mut [f32]) {
+    #[cfg(feature = "std")]
+    if hardware::converts_f16() {
+        hardware::f16(bytes, out);
+        return;
+    }
+    each(bytes, out, |pair| widen_f16(u16::from_le_bytes(pair)));
+}
+
+/// The `f32` of an F16, by integer arithmetic and one subtraction of normal numbers.
+#[inline]
+pub(super) fn widen_f16(half: u16) -> f32 {
+    /// The exponent's offset between the formats. Infinities and NaN take it twice, which brings
+    /// their exponent from 31 to 255.
+    const REBIAS: u32 = (127 - 15) << 23;
+    const EXPONENT: u32 = 0x1f << 23;
+    let magnitude = (u32::from(half) & 0x7fff) << 13;
+    let sign = (u32::from(half) & 0x8000) << 16;
+    let exponent = magnitude & EXPONENT;
+    // All ones or all zeros.
+    let is_special = 0_u32.wrapping_sub(u32::from(exponent == EXPONENT));
+    let is_subnormal = 0_u32.wrapping_sub(u32::from(exponent == 0));
+    let normal = magnitude.wrapping_add(REBIAS).wrapping_add(REBIAS & is_special);
+    // A subnormal is 0.f times 2^-14: with one more in the exponent it reads as 1.f times 2^-14,
+    // which is too large by 2^-14.
+    let subnormal =
+        f32::from_bits(normal.wrapping_add(1 << 23)) - f32::from_bits(REBIAS + (1 << 23));
+    let bits = (normal & !is_subnormal) | (subnormal.to_bits() & is_subnormal);
+    f32::from_bits(bits | sign)
+}
+
+/// Conversions by instructions that the compiler may not use for the baseline of the target, found
+/// at run time by `half`.
+#[cfg(feature = "std")]
+mod hardware {
+    use half::slice::HalfFloatSliceExt;
+
+    #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+    pub(super) fn converts_f16() -> bool {
+        std::arch::is_x86_feature_detected!("f16c")
+    }
+
+    #[cfg(target_arch = "aarch64")]
+    pub(super) fn converts_f16() -> bool {
+        std::arch::is_aarch64_feature_detected!("fp16")
+    }
+
+    #[cfg(not(any(target_arch = "x86", target_arch = "x86_64", target_arch = "aarch64")))]
+    pub(super) fn converts_f16() -> bool {
+        false
+    }
+
+    /// Elements converted at a time where the bytes are not aligned.
+    const BLOCK: usize = 128;
+
+    /// `bytes` may be more than `out` needs.
+    pub(super) fn f16(bytes: &[u8], out: &mut [f32]) {
+        let bytes = bytes.get(..out.len().saturating_mul(2)).unwrap_or_default();
+        if cfg!(target_endian = "little") {
+            if let Ok(halves) = bytemuck::try_cast_slice::<u8, half::f16>(bytes) {
+                if halves.len() == out.len() {
+                    halves.convert_to_f32_slice(out);
+                }
+                return;
+            }
+        }
+        let mut block = [half::f16::ZERO; BLOCK];
+        for (out, bytes) in out.chunks_mut(BLOCK).zip(bytes.chunks(BLOCK * 2)) {
+            for (half, pair) in block.iter_mut().zip(bytes.chunks_exact(2)) {
+                if let Some(pair) = pair.first_chunk() {
+                    *half = half::f16::from_le_bytes(*pair);
+                }
+            }
+            if let Some(halves) = block.get(..out.len()) {
+                halves.convert_to_f32_slice(out);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::restriction, clippy::pedantic)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn widen_f16_is_exact_for_every_pattern() {
+        for bits in 0..=u16::MAX {
+            let expected = half::f16::from_bits(bits).to_f32_const();
+            let found = widen_f16(bits);
+            if expected.is_nan() {
+                // Sign and payload kept, quiet or not.
+                let kept = (u32::from(bits & 0x8000) << 16)
+                    | 0x7f80_0000
+                    | (u32::from(bits & 0x3ff) << 13);
+                assert_eq!(found.to_bits(), kept, "{bits:#06x}");
+            } else {
+                assert_eq!(found.to_bits(), expected.to_bits(), "{bits:#06x}");
+            }
+        }
+    }
+}

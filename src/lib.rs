@@ -1,0 +1,52 @@
+#![doc = include_str!("../README.md")]
+#![no_std]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![forbid(unsafe_code)]
+
+#[cfg(feature = "alloc")]
+extern crate alloc;
+#[cfg(any(test, feature = "std"))]
+extern crate std;
+
+// In reading order: each knows only those above it.
+mod convert;
+mod dtype;
+mod foreign;
+mod error;
+mod limits;
+mod text;
+mod json;
+mod shape;
+mod header;
+mod metadata;
+mod walk;
+mod report;
+mod slot;
+mod sort;
+mod names;
+mod info;
+mod table;
+pub mod dequant;
+mod view;
+mod scan;
+pub mod slice;
+pub mod stats;
+mod tensors;
+
+pub use dtype::{Dtype, DtypeClass, DtypeSet, ParseDtypeError};
+pub use error::{Error, ErrorKind, Expected, Field, JsonType, Key, StringKind};
+pub use foreign::Foreign;
+pub use header::{Frame, Header};
+pub use info::TensorInfo;
+pub use limits::Limits;
+pub use metadata::{Metadata, MetadataIter};
+pub use report::ErrorInFile;
+pub use scan::{Found, Scan, Scanned};
+pub use shape::{Dimensions, Shape};
+pub use slice::{Slice, SliceView, TensorIndexer};
+pub use slot::TensorSlot;
+pub use stats::Stats;
+pub use table::{Alignment, Count, Table, TableIter};
+pub use tensors::{SafeTensors, TensorsIter};
+pub use text::{Chars, Text};
+pub use view::{Element, TensorView};

@@ -1,0 +1,367 @@
+//! The index by which a name is found: a hash table that lives in the slots themselves.
+//!
+//! How it works: `n` slots are also `n` buckets. A name's hash picks a bucket; the bucket's slot
+//! says in `head` which slot is the first of its chain, and each slot says in `next` which one
+//! follows. `tag` holds hash bits that the bucket does not use, so that a foreign name is nearly
+//! always told apart without looking at the header.
+//!
+//! The hash is a fixed function, so a hostile header can give all its names one hash. No chain grows
+//! beyond [`MAX_CHAIN`]: on the first that would, the index becomes a sorted list instead (`head` of
+//! slot `k` is then the slot whose name is the `k`th), built in n log n comparisons and searched in
+//! log n. Either way, two equal names meet while the index is built.
+
+use core::cmp::Ordering;
+
+use crate::convert::{to_u32, to_u64, to_usize};
+use crate::slot::{TensorSlot, NIL};
+use crate::sort::heapsort;
+use crate::text::Text;
+
+/// Links in a chain before the names are sorted instead. Among names that do not collide on purpose
+/// the longest chain of a million has 10 links.
+const MAX_CHAIN: u32 = 32;
+
+/// Which of the two indexes the slots hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Index {
+    Hashed,
+    Sorted,
+}
+
+/// Two slots whose names are equal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Clash(pub(crate) usize, pub(crate) usize);
+
+/// The name of a slot.
+#[inline]
+pub(crate) fn name<'a>(header: &'a str, slot: &TensorSlot) -> Text<'a> {
+    Text::in_header_at(header, slot.name, slot.name_len)
+}
+
+/// The hash of a name, of its decoded characters.
+#[inline]
+pub(crate) fn hash(name: Text<'_>, escaped: bool) -> u32 {
+    if escaped {
+        hash_decoded(name)
+    } else {
+        hash_bytes(name.raw().as_bytes())
+    }
+}
+
+/// Hashes 16 bytes at a time: each half is added to one factor of a product, whose halves are added
+/// up. Every bit of the bytes reaches every bit of the result. The constants are the digits of pi.
+#[derive(Clone, Copy)]
+struct State(u64);
+
+impl State {
+    const NEW: State = State(0x243f_6a88_85a3_08d3);
+
+    #[inline]
+    fn absorb(self, first: u64, second: u64) -> State {
+        let a = self.0 ^ first;
+        let b = second ^ 0x1319_8a2e_0370_7344;
+        let product = u128::from(a).wrapping_mul(u128::from(b));
+        let low = u64::try_from(product & u128::from(u64::MAX)).unwrap_or(0);
+        let high = u64::try_from(product >> 64).unwrap_or(0);
+        State(low ^ high)
+    }
+
+    #[inline]
+    fn finish(self, len: usize) -> u32 {
+        let State(mixed) = self.absorb(to_u64(len), 0xa409_3822_299f_31d0);
+        u32::try_from(mixed >> 32).unwrap_or(0)
+    }
+}
+
+#[inline]
+pub(crate) fn hash_bytes(bytes: &[u8]) -> u32 {
+    let mut state = State::NEW;
+    let mut rest = bytes;
+    while let Some((block, tail)) = rest.split_first_chunk::<16>() {
+        let block = u128::from_le_bytes(*block);
+        let first = u64::try_from(block & u128::from(u64::MAX)).unwrap_or(0);
+        state = state.absorb(first, u64::try_from(block >> 64).unwrap_or(0));
+        rest = tail;
+    }
+    let (first, second) = rest.split_at_checked(8).unwrap_or((rest, &[]));
+    state.absorb(word(first), word(second)).finish(bytes.len())
+}
+
+/// At most 8 bytes as a little-endian number.
+#[inline]
+fn word(bytes: &[u8]) -> u64 {
+    let shift = |shorter: usize| to_u32(bytes.len().wrapping_sub(shorter) << 3) & 63;
+    // Two reads that overlap put the same bits in the same places.
+    if let Some(all) = bytes.first_chunk() {
+        u64::from_le_bytes(*all)
+    } else if let (Some(low), Some(high)) = (bytes.first_chunk(), bytes.last_chunk()) {
+        u64::from(u32::from_le_bytes(*low)) | u64::from(u32::from_le_bytes(*high)) << shift(4)
+    } else if let (Some(low), Some(high)) = (bytes.first_chunk(), bytes.last_chunk()) {
+        u64::from(u16::from_le_bytes(*low)) | u64::from(u16::from_le_bytes(*high)) << shift(2)
+    } else {
+        bytes.first().map_or(0, |byte| u64::from(*byte))
+    }
+}
+
+/// The same hash, of a string that is not there in one piece.
+#[cold]
+fn hash_decoded(name: Text<'_>) -> u32 {
+    let mut state = State::NEW;
+    let mut block = [0; 16];
+    let mut len: usize = 0;
+    for c in name.chars() {
+        for byte in c.encode_utf8(&mut [0; 4]).bytes() {
+            if let Some(place) = block.get_mut(len & 15) {
+                *place = byte;
+            }
+            len = len.wrapping_add(1);
+            if len & 15 == 0 {
+                let (first, second) = block.split_at_checked(8).unwrap_or_default();
+                state = state.absorb(word(first), word(second));
+                block = [0; 16];
+            }
+        }
+    }
+    let (first, second) = block.split_at_checked(8).unwrap_or_default();
+    state.absorb(word(first), word(second)).finish(len)
+}
+
+/// The bits of a hash that a slot keeps. The bucket comes from the other end of it.
+#[inline]
+pub(crate) fn tag(hash: u32) -> u16 {
+    u16::try_from(hash & 0xffff).unwrap_or(0)
+}
+
+/// The bucket of a hash among `n`: its share of 2^32, so no division.
+#[inline]
+fn bucket(hash: u32, n: usize) -> usize {
+    let n = u64::from(to_u32(n));
+    usize::try_from(u64::from(hash).wrapping_mul(n) >> 32).unwrap_or(0)
+}
+
+/// Builds the index over slots whose `next` holds the hash of their name, `tag` its tag, and whose
+/// `head` is [`NIL`].
+pub(crate) fn build(header: &str, slots: &mut [TensorSlot]) -> Result<Index, Clash> {
+    let n = slots.len();
+    for i in 0..n {
+        let Some(slot) = slots.get(i).copied() else { break };
+        let bucket = bucket(slot.next, n);
+        let first = slots.get(bucket).map_or(NIL, |slot| slot.head);
+        let mut at = first;
+        let mut links = 0;
+        while let Some(other) = slots.get(to_usize(at)) {
+            if other.tag == slot.tag && same_name(header, other, &slot) {
+                return Err(Clash(to_usize(at), i));
+            }
+            links = u32::saturating_add(links, 1);
+            if links == MAX_CHAIN {
+                return sort(header, slots);
+            }
+            at = other.next;
+        }
+        if let Some(slot) = slots.get_mut(i) {
+            slot.next = first;
+        }
+        if let Some(slot) = slots.get_mut(bucket) {
+            slot.head = to_u32(i);
+        }
+    }
+    Ok(Index::Hashed)
+}
+
+#[inline]
+fn same_name(header: &str, a: &TensorSlot, b: &TensorSlot) -> bool {
+    if a.escaped || b.escaped {
+        name(header, a) == name(header, b)
+    } else {
+        name(header, a).raw() == name(header, b).raw()
+    }
+}
+
+/// The order of two slots' names.
+fn compare(header: &str, a: &TensorSlot, b: &TensorSlot) -> Ordering {
+    let (a_name, b_name) = (name(header, a), name(header, b));
+    if a.escaped || b.escaped {
+        a_name.cmp(&b_name)
+    } else {
+        a_name.raw().cmp(b_name.raw())
+    }
+}
+
+/// Makes `head` the slots' order by name.
+#[cold]
+fn sort(header: &str, slots: &mut [TensorSlot]) -> Result<Index, Clash> {
+    for (i, slot) in slots.iter_mut().enumerate() {
+        slot.head = to_u32(i);
+    }
+    let n = slots.len();
+    heapsort(
+        slots,
+        n,
+        |slots, a, b| match (nth(slots, a), nth(slots, b)) {
+            // No two are equal: the header's order decides between equal names.
+            (Some(a), Some(b)) => compare(header, a, b).then(a.name.cmp(&b.name)).is_lt(),
+            _ => false,
+        },
+        |slots, a, b| {
+            let head = |at| slots.get(at).map(|slot: &TensorSlot| slot.head);
+            let (Some(head_a), Some(head_b)) = (head(a), head(b)) else { return };
+            if let Some(slot) = slots.get_mut(a) {
+                slot.head = head_b;
+            }
+            if let Some(slot) = slots.get_mut(b) {
+                slot.head = head_a;
+            }
+        },
+    );
+    for k in 1..n {
+        let (Some(before), Some(here)) = (slots.get(k.wrapping_sub(1)), slots.get(k)) else {
+            break;
+        };
+        let (before, here) = (to_usize(before.head), to_usize(here.head));
+        if let (Some(a), Some(b)) = (slots.get(before), slots.get(here)) {
+            if same_name(header, a, b) {
+                return Err(Clash(before, here));
+            }
+        }
+    }
+    Ok(Index::Sorted)
+}
+
+/// The slot whose name is the `k`th of a sorted index.
+fn nth(slots: &[TensorSlot], k: usize) -> Option<&TensorSlot> {
+    slots.get(to_usize(slots.get(k)?.head))
+}
+
+/// Finds the slot of a name.
+#[inline]
+pub(crate) fn find<'s>(
+    header: &str,
+    slots: &'s [TensorSlot],
+    index: Index,
+    wanted: &str,
+) -> Option<&'s TensorSlot> {
+    if index == Index::Sorted {
+        return find_sorted(header, slots, wanted);
+    }
+    let hash = hash_bytes(wanted.as_bytes());
+    let tag = tag(hash);
+    let mut at = slots.get(bucket(hash, slots.len()))?.head;
+    // Chains are at most MAX_CHAIN links long and end with NIL, which is no slot.
+    while let Some(slot) = slots.get(to_usize(at)) {
+        if slot.tag == tag {
+            let found = name(header, slot);
+            let same = if slot.escaped { found == *wanted } else { found.raw() == wanted };
+            if same {
+                return Some(slot);
+            }
+        }
+        at = slot.next;
+    }
+    None
+}
+
+#[cold]
+fn find_sorted<'s>(header: &str, slots: &'s [TensorSlot], wanted: &str) -> Option<&'s TensorSlot> {
+    // The slots themselves are in another order: the search is over their places.
+    let (mut low, mut high) = (0, slots.len());
+    while low < high {
+        let middle = usize::saturating_add(low, high) >> 1;
+        let slot = nth(slots, middle)?;
+        match name(header, slot).cmp_str(wanted) {
+            Ordering::Equal => return Some(slot),
+            Ordering::Less => low = middle.saturating_add(1),
+            Ordering::Greater => high = middle,
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+#[allow(clippy::restriction, clippy::pedantic)]
+mod tests {
+    use super::*;
+    use std::format;
+    use std::prelude::v1::*;
+
+    /// The header that holds these spellings one after another, and slots for them.
+    fn slots(
+        spellings: &[&str],
+        hash: impl Fn(Text<'_>, bool) -> u32,
+    ) -> (String, Vec<TensorSlot>) {
+        let header = spellings.concat();
+        let mut start = 0;
+        let slots = spellings.iter().map(|spelling| {
+            let (name, name_len) = (start, to_u32(spelling.len()));
+            start += name_len;
+            let escaped = spelling.contains('\\');
+            let hash = hash(Text::in_header_at(&header, name, name_len), escaped);
+            TensorSlot { name, name_len, next: hash, tag: tag(hash), escaped, ..TensorSlot::EMPTY }
+        });
+        let slots = slots.collect();
+        (header, slots)
+    }
+
+    #[test]
+    fn escaped_names_hash_as_they_read() {
+        let spell = |text: &str| -> String {
+            text.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect()
+        };
+        let text = "model.layers.é.😀.weight, and longer than two blocks of sixteen";
+        for len in (0..text.len()).filter(|len| text.is_char_boundary(*len)) {
+            let text = &text[..len];
+            let spelled = spell(text);
+            let escaped = Text::in_header_at(&spelled, 0, to_u32(spelled.len()));
+            assert_eq!(hash_bytes(text.as_bytes()), hash_decoded(escaped), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn names_that_differ_little_do_not_collide() {
+        let mut seen = std::collections::HashSet::new();
+        let mut buckets = std::vec![0; 30_000];
+        for layer in 0..5_000 {
+            for part in ["q_proj", "k_proj", "v_proj", "up_proj", "gate_proj", "norm"] {
+                let hash = hash_bytes(format!("model.layers.{layer}.{part}.weight").as_bytes());
+                seen.insert(hash);
+                buckets[bucket(hash, 30_000)] += 1;
+            }
+        }
+        // Of 30,000 random numbers of 32 bits, 0.1 pairs are equal.
+        assert!(seen.len() >= 29_998, "{}", seen.len());
+        assert!(*buckets.iter().max().unwrap() < 12);
+    }
+
+    #[test]
+    fn both_indexes_find_every_name_and_only_these() {
+        let names: Vec<String> = (0..500).map(|i| format!("{}{i}", "w.".repeat(i % 9))).collect();
+        let mut spellings: Vec<&str> = names.iter().map(String::as_str).collect();
+        spellings.push(r"\u0061\u0062");
+        for (hash, expected) in [
+            (hash as fn(Text<'_>, bool) -> u32, Index::Hashed),
+            (|_, _| hash_bytes(b"w.7"), Index::Sorted),
+        ] {
+            let (header, mut slots) = slots(&spellings, hash);
+            assert_eq!(build(&header, &mut slots), Ok(expected));
+            for (i, wanted) in names.iter().enumerate() {
+                let found = find(&header, &slots, expected, wanted);
+                assert_eq!(found.map(|slot| slot.name), Some(slots[i].name), "{wanted}");
+            }
+            assert!(find(&header, &slots, expected, "w.").is_none());
+            assert!(find(&header, &slots, expected, "").is_none());
+            assert_eq!(find(&header, &slots, expected, "ab").map(|slot| slot.escaped), Some(true));
+        }
+    }
+
+    #[test]
+    fn equal_names_clash_in_both_indexes() {
+        let names: Vec<String> = (0..200).map(|i| format!("name {i}")).collect();
+        let mut spellings: Vec<&str> = names.iter().map(String::as_str).collect();
+        spellings.push(r"n\u0061me 77");
+        for hash in [hash as fn(Text<'_>, bool) -> u32, |_, _| 7] {
+            let (header, mut slots) = slots(&spellings, hash);
+            let Clash(a, b) = build(&header, &mut slots).unwrap_err();
+            assert_eq!((a.min(b), a.max(b)), (77, 200));
+        }
+    }
+}

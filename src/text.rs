@@ -1,0 +1,391 @@
+//! A JSON string as it stands in a header, used by its decoded characters without a buffer.
+
+use core::cmp::Ordering;
+use core::fmt::{self, Write as _};
+use core::hash::{Hash, Hasher};
+
+use crate::convert::{to_u32, to_u64, to_usize};
+use crate::error::{Error, ErrorKind, StringKind};
+
+/// A string as the tokenizer finds it, between its quotes. It is well-formed: every escape in it is
+/// one of JSON's and stands for a character.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Str<'a> {
+    /// As it is spelled.
+    pub(crate) raw: &'a [u8],
+    /// Where it stands in the text.
+    pub(crate) start: u32,
+    /// Whether there is an escape in it.
+    pub(crate) escaped: bool,
+}
+
+impl Str<'_> {
+    /// Refuses a string of more than `limit` bytes, decoded.
+    #[inline]
+    pub(crate) fn check_len(&self, what: StringKind, limit: u32) -> Result<(), Error> {
+        // No spelling is shorter than what it spells.
+        if to_u32(self.raw.len()) <= limit {
+            return Ok(());
+        }
+        let len = to_u64(core::str::from_utf8(self.raw).map_or(self.raw.len(), decoded_len));
+        if len <= u64::from(limit) {
+            return Ok(());
+        }
+        Err(Error::at(ErrorKind::StringTooLong { what, len, limit }, to_usize(self.start)))
+    }
+}
+
+/// A string of a header: a tensor's name, a key or a value of `__metadata__`.
+///
+/// It borrows the header's own spelling, in which characters may be escaped (`"a\u002eb"` is
+/// `a.b`), and behaves as the decoded string: equality, order, hash, length and display are of its
+/// characters. All of them take time linear in the string, and none needs memory.
+///
+/// `Display` writes the characters as they are. `Debug` writes them in quotes with control
+/// characters, bidirectional overrides and other invisible ones escaped, so that a hostile name can
+/// neither forge a line of a log nor command a terminal.
+#[derive(Clone, Copy, Default)]
+pub struct Text<'a> {
+    /// Well-formed: every escape is one of JSON's and stands for a character.
+    raw: &'a str,
+}
+
+impl<'a> Text<'a> {
+    /// The string that the tokenizer found in a header.
+    #[inline]
+    pub(crate) fn in_header(header: &'a str, string: Str<'_>) -> Self {
+        Text::in_header_at(header, string.start, to_u32(string.raw.len()))
+    }
+
+    /// The string that the tokenizer found in a header at this position, with this length.
+    #[inline]
+    pub(crate) fn in_header_at(header: &'a str, start: u32, len: u32) -> Self {
+        let end = to_usize(start).saturating_add(to_usize(len));
+        Text { raw: header.get(to_usize(start)..end).unwrap_or_default() }
+    }
+
+    /// The spelling in the header: what stands between the quotes.
+    #[inline]
+    #[must_use]
+    pub fn raw(&self) -> &'a str {
+        self.raw
+    }
+
+    /// The string, where its spelling has no escapes, which is nearly always.
+    #[inline]
+    #[must_use]
+    pub fn as_str(&self) -> Option<&'a str> {
+        match memchr::memchr(b'\\', self.raw.as_bytes()) {
+            None => Some(self.raw),
+            Some(_) => None,
+        }
+    }
+
+    /// The decoded characters.
+    #[must_use]
+    pub fn chars(&self) -> Chars<'a> {
+        Chars { raw: self.raw.chars() }
+    }
+
+    /// Bytes of the decoded string, as UTF-8.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        decoded_len(self.raw)
+    }
+
+    /// Whether the string has no characters.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.raw.is_empty()
+    }
+
+    /// The order of this string and another, by characters, which is the order of their bytes too.
+    pub(crate) fn cmp_str(&self, other: &str) -> Ordering {
+        match self.as_str() {
+            Some(plain) => plain.cmp(other),
+            None => self.chars().cmp(other.chars()),
+        }
+    }
+
+    /// Writes the decoded string into the buffer's beginning, as UTF-8, and returns it from there.
+    ///
+    /// # Errors
+    /// [`ErrorKind::BufferLength`] with the length needed, if the buffer is shorter than that. What
+    /// the buffer then holds is unspecified.
+    pub fn copy_to<'b>(&self, buffer: &'b mut [u8]) -> Result<&'b str, Error> {
+        let given = to_u64(buffer.len());
+        let mut sink = Sink { buffer, len: 0 };
+        if write!(sink, "{self}").is_err() {
+            let needed = to_u64(self.len());
+            return Err(Error::new(ErrorKind::BufferLength { needed, given }));
+        }
+        let Sink { buffer, len } = sink;
+        let written = buffer.get(..len).and_then(|bytes| core::str::from_utf8(bytes).ok());
+        Ok(written.unwrap_or_default())
+    }
+
+    /// The string: borrowed where its spelling has no escapes, else decoded into a new `String`.
+    #[cfg(feature = "alloc")]
+    #[must_use]
+    pub fn to_cow(&self) -> alloc::borrow::Cow<'a, str> {
+        match self.as_str() {
+            Some(plain) => alloc::borrow::Cow::Borrowed(plain),
+            None => alloc::borrow::Cow::Owned(self.chars().collect()),
+        }
+    }
+}
+
+/// Bytes, as UTF-8, of the string that is spelled so.
+pub(crate) fn decoded_len(raw: &str) -> usize {
+    match memchr::memchr(b'\\', raw.as_bytes()) {
+        None => raw.len(),
+        Some(_) => Chars { raw: raw.chars() }.map(char::len_utf8).fold(0, usize::saturating_add),
+    }
+}
+
+/// The decoded characters of a [`Text`].
+#[derive(Debug, Clone)]
+pub struct Chars<'a> {
+    raw: core::str::Chars<'a>,
+}
+
+impl Chars<'_> {
+    fn hex_digits(&mut self) -> u32 {
+        let mut value = 0;
+        for _ in 0..4 {
+            let digit = self.raw.next().and_then(|digit| digit.to_digit(16)).unwrap_or(0);
+            value = (value << 4) | digit;
+        }
+        value
+    }
+
+    /// The character of an escape that begins with `\u`, which has been taken.
+    fn unicode_escape(&mut self) -> char {
+        let mut value = self.hex_digits();
+        if let 0xd800..=0xdbff = value {
+            // The second half of the pair: a backslash, a `u`, four digits.
+            self.raw.next();
+            self.raw.next();
+            let low = self.hex_digits();
+            value = 0x1_0000_u32.wrapping_add(((value & 0x3ff) << 10) | (low & 0x3ff));
+        }
+        char::from_u32(value).unwrap_or(char::REPLACEMENT_CHARACTER)
+    }
+}
+
+impl Iterator for Chars<'_> {
+    type Item = char;
+
+    #[inline]
+    fn next(&mut self) -> Option<char> {
+        let first = self.raw.next()?;
+        if first != '\\' {
+            return Some(first);
+        }
+        Some(match self.raw.next()? {
+            'b' => '\u{8}',
+            'f' => '\u{c}',
+            'n' => '\n',
+            'r' => '\r',
+            't' => '\t',
+            'u' => self.unicode_escape(),
+            itself => itself,
+        })
+    }
+}
+
+impl PartialEq<str> for Text<'_> {
+    #[inline]
+    fn eq(&self, other: &str) -> bool {
+        // Without a backslash the spelling is the string; with one, it is longer than the string.
+        match self.as_str() {
+            Some(plain) => plain == other,
+            None => self.chars().eq(other.chars()),
+        }
+    }
+}
+
+impl PartialEq<&str> for Text<'_> {
+    #[inline]
+    fn eq(&self, other: &&str) -> bool {
+        *self == **other
+    }
+}
+
+impl PartialEq for Text<'_> {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        match other.as_str() {
+            Some(plain) => *self == *plain,
+            None => self.chars().eq(other.chars()),
+        }
+    }
+}
+
+impl Eq for Text<'_> {}
+
+impl Ord for Text<'_> {
+    /// By characters, which is the order of the decoded strings' bytes as well.
+    fn cmp(&self, other: &Self) -> Ordering {
+        match other.as_str() {
+            Some(plain) => self.cmp_str(plain),
+            None => self.chars().cmp(other.chars()),
+        }
+    }
+}
+
+impl PartialOrd for Text<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Hash for Text<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        for c in self.chars() {
+            c.hash(state);
+        }
+        state.write_u8(0xff);
+    }
+}
+
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.as_str() {
+            Some(plain) => f.write_str(plain),
+            None => self.chars().try_for_each(|c| f.write_char(c)),
+        }
+    }
+}
+
+impl fmt::Debug for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.fmt_quoted(f, usize::MAX)
+    }
+}
+
+impl Text<'_> {
+    /// Writes at most `most` characters as `Debug` does, and an ellipsis for those left out.
+    pub(crate) fn fmt_quoted(&self, f: &mut fmt::Formatter<'_>, most: usize) -> fmt::Result {
+        f.write_char('"')?;
+        let mut chars = self.chars();
+        for c in chars.by_ref().take(most) {
+            match c {
+                '"' | '\\' => write!(f, "\\{c}")?,
+                '\n' => f.write_str("\\n")?,
+                '\r' => f.write_str("\\r")?,
+                '\t' => f.write_str("\\t")?,
+                '\0' => f.write_str("\\0")?,
+                _ if is_hidden(c) => write!(f, "\\u{{{:x}}}", u32::from(c))?,
+                _ => f.write_char(c)?,
+            }
+        }
+        if chars.next().is_some() {
+            f.write_char('…')?;
+        }
+        f.write_char('"')
+    }
+}
+
+/// Characters that nobody sees, that move a cursor, or that change how their neighbours look:
+/// control and format characters, separators, private use and noncharacters. Not from `core`'s own
+/// escaping, whose tables weigh kilobytes, and which leaves some of these as they are.
+fn is_hidden(c: char) -> bool {
+    matches!(
+        c,
+        '\0'..='\u{1f}'
+            | '\u{7f}'..='\u{a0}'
+            | '\u{ad}'
+            | '\u{34f}'
+            | '\u{600}'..='\u{605}'
+            | '\u{61c}'
+            | '\u{6dd}'
+            | '\u{70f}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{1680}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{2000}'..='\u{200f}'
+            | '\u{2028}'..='\u{202f}'
+            | '\u{205f}'..='\u{206f}'
+            | '\u{3000}'
+            | '\u{3164}'
+            | '\u{e000}'..='\u{f8ff}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fffb}'
+            | '\u{fffe}'..='\u{ffff}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{10ffff}'
+    )
+}
+
+/// A buffer being filled by `fmt::Write`.
+struct Sink<'b> {
+    buffer: &'b mut [u8],
+    len: usize,
+}
+
+impl fmt::Write for Sink<'_> {
+    fn write_str(&mut self, s: &str) -> fmt::Result {
+        let end = self.len.checked_add(s.len()).ok_or(fmt::Error)?;
+        self.buffer.get_mut(self.len..end).ok_or(fmt::Error)?.copy_from_slice(s.as_bytes());
+        self.len = end;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::restriction, clippy::pedantic)]
+mod tests {
+    use super::*;
+    use std::format;
+    use std::prelude::v1::*;
+
+    fn text(raw: &str) -> Text<'_> {
+        Text { raw }
+    }
+
+    #[test]
+    fn is_the_decoded_string() {
+        let cases = [
+            ("", ""),
+            ("model.weight", "model.weight"),
+            (r"model\u002eweight", "model.weight"),
+            (r#"\"\\\/\b\f\n\r\t"#, "\"\\/\u{8}\u{c}\n\r\t"),
+            (r"\u00e9\u20AC", "é€"),
+            (r"\ud83d\ude00!", "😀!"),
+            (r"\uDBFF\uDFFF", "\u{10ffff}"),
+            (r"a\u0000b", "a\0b"),
+        ];
+        for (raw, decoded) in cases {
+            assert_eq!(text(raw), decoded);
+            assert_eq!(text(raw), text(raw));
+            assert_eq!(text(raw).len(), decoded.len());
+            assert_eq!(format!("{}", text(raw)), decoded);
+            let mut buffer = [0; 16];
+            assert_eq!(text(raw).copy_to(&mut buffer).unwrap(), decoded);
+            if let Some(short) = buffer.get_mut(..decoded.len().saturating_sub(1)) {
+                let given = to_u64(short.len());
+                if given < to_u64(decoded.len()) {
+                    let needed = to_u64(decoded.len());
+                    let error = text(raw).copy_to(short).unwrap_err();
+                    assert_eq!(error.kind(), ErrorKind::BufferLength { needed, given });
+                }
+            }
+            for (other_raw, other) in cases {
+                assert_eq!(text(raw).cmp(&text(other_raw)), decoded.cmp(other));
+                assert_eq!(text(raw) == *other, decoded == other);
+            }
+        }
+    }
+
+    #[test]
+    fn debug_shows_what_would_hide() {
+        assert_eq!(format!("{:?}", text("it's")), "\"it's\"");
+        assert_eq!(format!("{:?}", text(r"\u001b[31m\n\u202e")), r#""\u{1b}[31m\n\u{202e}""#);
+        assert_eq!(format!("{:?}", text(r#"\"\\\u0000"#)), r#""\"\\\0""#);
+    }
+}

@@ -1,0 +1,334 @@
+//! The walk over a header: what each entry says, checked on its own.
+//!
+//! This is the one reader of the header's grammar. Whoever needs the entries (the table, the scan,
+//! the count) walks, and adds the checks between entries that it has the memory for.
+
+use crate::convert::{to_u32, to_usize};
+use crate::dtype::{ByteLenError, Dtype};
+use crate::error::{Error, ErrorKind, Expected, Field, Key, NameSpan, StringKind};
+use crate::header::Header;
+use crate::json::{Cursor, SkipLimits};
+use crate::limits::Limits;
+use crate::metadata::Metadata;
+use crate::shape::Product;
+use crate::text::{Str, Text};
+
+/// What an entry of the header says of a tensor. Its size is that of its dtype and shape.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Entry<'a> {
+    pub(crate) name: Str<'a>,
+    pub(crate) dtype: Dtype,
+    /// Where the shape's `[` stands in the header's text.
+    pub(crate) shape: u32,
+    /// Begin and end of the data in the data region; the end may be outside.
+    pub(crate) begin: u64,
+    pub(crate) end: u64,
+    /// Where `[` of data_offsets stands in the header's text.
+    pub(crate) offsets: u32,
+}
+
+/// One member of the header's object.
+#[derive(Debug)]
+pub(crate) enum Item<'a> {
+    Tensor(Entry<'a>),
+    /// `__metadata__`, `None` if it is null.
+    Metadata(Option<Metadata<'a>>),
+}
+
+/// A walk over the members of a header's object, in their order.
+#[derive(Debug, Clone)]
+pub(crate) struct Walk<'h, 'a> {
+    json: Cursor<'a>,
+    header: &'h Header<'a>,
+    state: State,
+    tensors: u32,
+    seen_metadata: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Before the object.
+    Start,
+    /// After a member of it.
+    Member,
+    /// After the object, or after an error.
+    End,
+}
+
+impl<'h, 'a> Walk<'h, 'a> {
+    pub(crate) fn new(header: &'h Header<'a>) -> Self {
+        Walk {
+            json: Cursor::new(header.text),
+            header,
+            state: State::Start,
+            tensors: 0,
+            seen_metadata: false,
+        }
+    }
+
+    /// The next member, or `None` once the object has ended and nothing but padding follows. After
+    /// an error there is nothing more.
+    #[inline]
+    pub(crate) fn next(&mut self) -> Result<Option<Item<'a>>, Error> {
+        let state = core::mem::replace(&mut self.state, State::End);
+        let more = match state {
+            State::Start => {
+                self.json.expect(b'{', Expected::Object)?;
+                self.json.skip_whitespace();
+                !self.json.take(b'}')
+            }
+            State::Member => self.json.comma_or(b'}')?,
+            State::End => return Ok(None),
+        };
+        if !more {
+            self.padding()?;
+            return Ok(None);
+        }
+        let name = self.json.key()?;
+        let item =
+            if self.is(name, "__metadata__") { self.metadata(name)? } else { self.tensor(name)? };
+        self.state = State::Member;
+        Ok(Some(item))
+    }
+
+    /// Whether the string is this short one, however it is spelled.
+    #[inline]
+    fn is(&self, string: Str<'a>, short: &str) -> bool {
+        if string.escaped {
+            Text::in_header(self.header.text, string) == *short
+        } else {
+            string.raw == short.as_bytes()
+        }
+    }
+
+    #[inline(never)]
+    fn metadata(&mut self, name: Str<'a>) -> Result<Item<'a>, Error> {
+        if self.seen_metadata {
+            return Err(Error::at(ErrorKind::DuplicateMetadata, to_usize(name.start)));
+        }
+        self.seen_metadata = true;
+        Metadata::parse(self.header.text, &mut self.json, &self.header.limits).map(Item::Metadata)
+    }
+
+    #[inline]
+    fn tensor(&mut self, name: Str<'a>) -> Result<Item<'a>, Error> {
+        let span = NameSpan { start: name.start, len: to_u32(name.raw.len()) };
+        let limits = &self.header.limits;
+        if self.tensors == limits.tensors {
+            let kind = ErrorKind::TooManyTensors { limit: limits.tensors };
+            return Err(Error::at(kind, to_usize(name.start)).of(span));
+        }
+        self.tensors = self.tensors.saturating_add(1);
+        name.check_len(StringKind::Name, limits.name_bytes).map_err(|error| error.of(span))?;
+        self.entry(name).map(Item::Tensor).map_err(|error| error.of(span))
+    }
+
+    /// Takes the object of a tensor's entry.
+    #[inline]
+    fn entry(&mut self, name: Str<'a>) -> Result<Entry<'a>, Error> {
+        let start = self.json.at();
+        if !self.json.take(b'{') {
+            return Err(self.json.wrong_type(Field::Entry));
+        }
+        let mut dtype = None;
+        let mut shape = None;
+        let mut offsets = None;
+        self.json.skip_whitespace();
+        if !self.json.take(b'}') {
+            loop {
+                let key = self.json.key()?;
+                if self.is(key, "dtype") {
+                    let value = self.dtype()?;
+                    set_once(&mut dtype, value, Key::Dtype, key)?;
+                } else if self.is(key, "shape") {
+                    let value = ShapeValue::parse(&mut self.json, &self.header.limits)?;
+                    set_once(&mut shape, value, Key::Shape, key)?;
+                } else if self.is(key, "data_offsets") {
+                    let value = Offsets::parse(&mut self.json, &self.header.limits)?;
+                    set_once(&mut offsets, value, Key::DataOffsets, key)?;
+                } else {
+                    self.unknown(key)?;
+                }
+                if !self.json.comma_or(b'}')? {
+                    break;
+                }
+            }
+        }
+        let missing = |key| Error::at(ErrorKind::MissingKey { key }, start);
+        let dtype = dtype.ok_or_else(|| missing(Key::Dtype))?;
+        let shape = shape.ok_or_else(|| missing(Key::Shape))?;
+        let offsets = offsets.ok_or_else(|| missing(Key::DataOffsets))?;
+        check_size(dtype, &shape, &offsets)?;
+        let Offsets { begin, end, position } = offsets;
+        Ok(Entry { name, dtype, shape: shape.position, begin, end, offsets: position })
+    }
+
+    #[inline]
+    fn dtype(&mut self) -> Result<Dtype, Error> {
+        let value = self.json.string(Field::Dtype)?;
+        let at = to_usize(value.start);
+        value.check_len(StringKind::Property, self.header.limits.string_bytes)?;
+        let dtype = if value.escaped {
+            let mut buffer = [0; 16];
+            let text = Text::in_header(self.header.text, value);
+            text.copy_to(&mut buffer).ok().and_then(|text| text.parse().ok())
+        } else {
+            Dtype::from_spelling(value.raw)
+        };
+        let dtype = dtype.ok_or_else(|| Error::at(ErrorKind::UnknownDtype, at))?;
+        if !self.header.limits.dtypes.contains(dtype) {
+            return Err(Error::at(ErrorKind::DtypeNotAccepted { dtype }, at));
+        }
+        Ok(dtype)
+    }
+
+    /// A key that the format does not have.
+    #[cold]
+    #[inline(never)]
+    fn unknown(&mut self, key: Str<'a>) -> Result<(), Error> {
+        let limits = &self.header.limits;
+        if !limits.unknown_keys {
+            return Err(Error::at(ErrorKind::UnknownKey, to_usize(key.start)));
+        }
+        key.check_len(StringKind::Property, limits.string_bytes)?;
+        // The header's object and the entry are open.
+        let skip = SkipLimits { depth: limits.depth, open: 2, string_bytes: limits.string_bytes };
+        self.json.skip_value(skip)
+    }
+
+    /// What follows the header's object: nothing but padding.
+    fn padding(&mut self) -> Result<(), Error> {
+        loop {
+            let kind = match self.json.peek() {
+                None => return Ok(()),
+                Some(b' ') => {
+                    self.json.take(b' ');
+                    continue;
+                }
+                Some(found @ (b'\t' | b'\n' | b'\r')) => {
+                    if self.header.limits.any_padding {
+                        self.json.take(found);
+                        continue;
+                    }
+                    ErrorKind::Padding { found }
+                }
+                Some(0) => ErrorKind::NulPadding,
+                Some(found) => ErrorKind::AfterHeader { found },
+            };
+            return Err(self.json.error(kind));
+        }
+    }
+}
+
+/// Fills the value of a key, which has to be there once.
+#[inline]
+fn set_once<T>(place: &mut Option<T>, value: T, key: Key, at: Str<'_>) -> Result<(), Error> {
+    if place.is_some() {
+        return Err(Error::at(ErrorKind::DuplicateKey { key }, to_usize(at.start)));
+    }
+    *place = Some(value);
+    Ok(())
+}
+
+/// The value of `shape`.
+#[derive(Debug, Clone, Copy)]
+struct ShapeValue {
+    position: u32,
+    /// The product of the dimensions.
+    elements: u64,
+}
+
+impl ShapeValue {
+    #[inline]
+    fn parse(json: &mut Cursor<'_>, limits: &Limits) -> Result<ShapeValue, Error> {
+        let at = json.at();
+        if !json.take(b'[') {
+            return Err(json.wrong_type(Field::Shape));
+        }
+        let mut rank: u32 = 0;
+        let mut product = Product::default();
+        let mut largest = 0;
+        json.skip_whitespace();
+        if !json.take(b']') {
+            loop {
+                json.skip_whitespace();
+                if rank == limits.rank {
+                    return Err(json.error(ErrorKind::RankTooLarge { limit: limits.rank }));
+                }
+                rank = rank.saturating_add(1);
+                let dimension = json.natural(Field::Dimension)?;
+                product.push(dimension);
+                largest = dimension.max(largest);
+                if !json.comma_or(b']')? {
+                    break;
+                }
+            }
+        }
+        let elements = product.get();
+        let limit = if elements == Some(0) { limits.empty_dimension } else { limits.integer };
+        if largest > limit {
+            return Err(Error::at(ErrorKind::IntegerTooLarge { value: largest, limit }, at));
+        }
+        let elements = elements.ok_or_else(|| Error::at(ErrorKind::ShapeOverflow, at))?;
+        Ok(ShapeValue { position: to_u32(at), elements })
+    }
+}
+
+/// The value of `data_offsets`.
+#[derive(Debug, Clone, Copy)]
+struct Offsets {
+    position: u32,
+    begin: u64,
+    end: u64,
+}
+
+impl Offsets {
+    #[inline]
+    fn parse(json: &mut Cursor<'_>, limits: &Limits) -> Result<Offsets, Error> {
+        let at = json.at();
+        if !json.take(b'[') {
+            return Err(json.wrong_type(Field::DataOffsets));
+        }
+        let not_two = || Error::at(ErrorKind::OffsetCount, at);
+        json.skip_whitespace();
+        if json.take(b']') {
+            return Err(not_two());
+        }
+        let begin = json.natural(Field::Offset)?;
+        if !json.comma_or(b']')? {
+            return Err(not_two());
+        }
+        json.skip_whitespace();
+        let end = json.natural(Field::Offset)?;
+        if json.comma_or(b']')? {
+            return Err(not_two());
+        }
+        if begin > end {
+            return Err(Error::at(ErrorKind::OffsetsReversed { begin, end }, at));
+        }
+        if end > limits.integer {
+            let kind = ErrorKind::IntegerTooLarge { value: end, limit: limits.integer };
+            return Err(Error::at(kind, at));
+        }
+        Ok(Offsets { position: to_u32(at), begin, end })
+    }
+}
+
+/// The rule that joins the three values of an entry.
+#[inline]
+fn check_size(dtype: Dtype, shape: &ShapeValue, offsets: &Offsets) -> Result<(), Error> {
+    let elements = shape.elements;
+    let needed = dtype.byte_len(elements).map_err(|error| {
+        let kind = match error {
+            ByteLenError::PartialByte => ErrorKind::PartialByte { dtype, elements },
+            ByteLenError::Overflow => ErrorKind::ShapeOverflow,
+        };
+        Error::at(kind, to_usize(shape.position))
+    })?;
+    let Offsets { begin, end, position } = *offsets;
+    if end.checked_sub(begin) == Some(needed) {
+        return Ok(());
+    }
+    let kind = ErrorKind::SizeMismatch { begin, end, dtype, elements };
+    Err(Error::at(kind, to_usize(position)))
+}
