@@ -1,0 +1,121 @@
+//! Promise: no input makes the library panic, and the core needs neither `std` nor an allocator.
+//!
+//! The linker is the judge: the panic handler calls `a_path_that_panics_is_left`, which does not
+//! exist, so the program links only if the optimiser could prove every panic away. It also fails to
+//! link if a dependency needs `std` or an allocator.
+//!
+//! `cargo build --release --manifest-path tests/no_panic/Cargo.toml`
+
+#![no_std]
+#![no_main]
+
+use core::fmt::Write;
+use core::hint::black_box;
+use core::panic::PanicInfo;
+
+use safetensors_zero::{
+    dequant, Dtype, Error, Frame, Header, Limits, SafeTensors, Table, TensorIndexer, TensorSlot,
+    TensorView,
+};
+
+// memcpy and its like.
+#[link(name = "c")]
+extern "C" {
+    fn a_path_that_panics_is_left() -> !;
+}
+
+#[panic_handler]
+fn panic(_: &PanicInfo<'_>) -> ! {
+    unsafe { a_path_that_panics_is_left() }
+}
+
+/// Takes text and keeps its length.
+struct Sink(usize);
+
+impl Write for Sink {
+    fn write_str(&mut self, s: &str) -> core::fmt::Result {
+        self.0 = self.0.wrapping_add(s.len());
+        Ok(())
+    }
+}
+
+/// All that can be done with a file in memory, on bytes and numbers that the compiler cannot know.
+fn file(file: &[u8], limits: &Limits, slots: &mut [TensorSlot], name: &str) -> Result<usize, Error> {
+    let mut sink = Sink(0);
+    let count = SafeTensors::count(file, limits)?;
+    let tensors = SafeTensors::parse_with(file, slots, limits)?;
+    let _ = write!(sink, "{tensors:?} {count:?} {:?}", tensors.table().alignment());
+    if let Some(metadata) = tensors.metadata() {
+        for (key, value) in metadata {
+            let mut buffer = [0; 64];
+            let _ = write!(sink, "{key} {value:?} {}", key.copy_to(&mut buffer)?);
+        }
+        let _ = black_box(metadata.get(name));
+    }
+    for (name, view) in &tensors {
+        let _ = write!(sink, "{name} {name:?} {} {}", view.dtype(), view.shape());
+    }
+    tensor(&tensors.tensor(name)?)?;
+    Ok(sink.0)
+}
+
+fn tensor(view: &TensorView<'_>) -> Result<(), Error> {
+    let mut out = [0.0; 100];
+    let len = black_box(out.len());
+    if let Some(out) = out.get_mut(..len) {
+        view.dequant_into(out)?;
+        view.dequant_range(black_box(7), out)?;
+        view.dequant_rows(black_box(1)..black_box(3), out)?;
+        let indexers: [TensorIndexer; 3] =
+            black_box([2.into(), (1..7).into(), TensorIndexer::stepped(.., 3).unwrap_or(1.into())]);
+        let slice = view.slice(indexers.get(..black_box(2)).unwrap_or(&[]))?;
+        slice.dequant_into(out)?;
+        slice.copy_to(black_box(&mut [0; 64]))?;
+        for (piece, size) in slice.iter().zip(slice.shape()) {
+            black_box((piece, size));
+        }
+    }
+    // The numbers themselves are not written: how `core` writes floats is its own affair.
+    black_box(view.stats()?);
+    black_box((view.shape().to_array::<3>(), view.shape().rank(), view.alignment()));
+    black_box(view.as_slice::<f32>()?);
+    black_box(view.as_slice::<u8>()?);
+    Ok(())
+}
+
+/// A header by itself, and a scan without slots.
+fn header(prefix: &[u8], text: &[u8], data: &[u8], limits: &Limits, name: &str) -> Result<(), Error> {
+    let frame = Frame::parse(prefix, black_box(1 << 40), limits)?;
+    let header = Header::new(text, frame.data_len(), limits)?;
+    let mut slots = [TensorSlot::EMPTY; 16];
+    let table = Table::parse(&header, &mut slots)?;
+    black_box(table.info(name)?);
+    let mut scan = header.scan();
+    for info in &mut scan {
+        black_box(info?.elements());
+    }
+    black_box(scan.finish()?);
+    let found = header.find(name)?;
+    black_box(header.view(&found.info, data)?);
+    Ok(())
+}
+
+#[no_mangle]
+pub extern "C" fn main() -> i32 {
+    let mut slots = [TensorSlot::EMPTY; 16];
+    let bytes = black_box(b"\x02\0\0\0\0\0\0\0{}".as_slice());
+    let name = black_box("name");
+    let limits = black_box(Limits::TIGHT);
+    let mut sink = Sink(0);
+    for result in [
+        file(bytes, &limits, &mut slots, name).map(drop),
+        header(bytes, black_box(bytes), black_box(bytes), &limits, name),
+        dequant::dequant_range(black_box(Dtype::F16), bytes, black_box(1), &mut [0.0; 2]),
+        TensorView::new(black_box(Dtype::F4), black_box(&[3, 4]), bytes).map(drop),
+    ] {
+        if let Err(error) = result {
+            let _ = write!(sink, "{error} {} {}", error.in_file(bytes), error.kind().name());
+        }
+    }
+    i32::from(black_box(sink.0) == 0)
+}
