@@ -4,11 +4,13 @@
 
 #![allow(clippy::restriction, clippy::pedantic, missing_docs, unreachable_pub)]
 
+#[allow(dead_code)]
 mod support;
 
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{black_box, Bencher};
 use safetensors_zero::{Header, Limits, SafeTensors, TensorSlot};
+use support::Spelling;
 
 const TENSORS: [usize; 5] = [104, 300, 3_000, 30_000, 100_000];
 
@@ -22,7 +24,7 @@ fn header_bytes(file: &[u8]) -> BytesCount {
 
 #[divan::bench(args = TENSORS)]
 fn parse(bencher: Bencher, tensors: usize) {
-    let file = support::llama(tensors);
+    let file = support::llama(tensors, Spelling::Compact);
     let mut slots = vec![TensorSlot::EMPTY; tensors];
     bencher
         .counter(header_bytes(&file))
@@ -31,7 +33,7 @@ fn parse(bencher: Bencher, tensors: usize) {
 
 #[divan::bench(args = TENSORS)]
 fn deserialize(bencher: Bencher, tensors: usize) {
-    let file = support::llama(tensors);
+    let file = support::llama(tensors, Spelling::Compact);
     bencher
         .counter(header_bytes(&file))
         .bench(|| SafeTensors::deserialize(black_box(&file)).unwrap());
@@ -39,7 +41,7 @@ fn deserialize(bencher: Bencher, tensors: usize) {
 
 #[divan::bench(args = TENSORS)]
 fn reference_deserialize(bencher: Bencher, tensors: usize) {
-    let file = support::llama(tensors);
+    let file = support::llama(tensors, Spelling::Compact);
     bencher
         .counter(header_bytes(&file))
         .bench(|| safetensors::SafeTensors::deserialize(black_box(&file)).unwrap());
@@ -47,14 +49,14 @@ fn reference_deserialize(bencher: Bencher, tensors: usize) {
 
 #[divan::bench(args = TENSORS)]
 fn count(bencher: Bencher, tensors: usize) {
-    let file = support::llama(tensors);
+    let file = support::llama(tensors, Spelling::Compact);
     let (header, _) = Header::of_file(&file, &Limits::DEFAULT).unwrap();
     bencher.counter(header_bytes(&file)).bench(|| black_box(&header).count().unwrap());
 }
 
 #[divan::bench(args = TENSORS)]
 fn find_without_slots(bencher: Bencher, tensors: usize) {
-    let file = support::llama(tensors);
+    let file = support::llama(tensors, Spelling::Compact);
     let (header, _) = Header::of_file(&file, &Limits::DEFAULT).unwrap();
     let name = "model.layers.7.mlp.up_proj.weight";
     bencher
@@ -64,21 +66,16 @@ fn find_without_slots(bencher: Bencher, tensors: usize) {
 
 /// Names in an order that no cache foresees.
 fn shuffled_names(tensors: usize) -> Vec<String> {
-    let file = support::llama(tensors);
+    let file = support::llama(tensors, Spelling::Compact);
     let parsed = SafeTensors::deserialize(&file).unwrap();
     let mut names: Vec<String> = parsed.names().map(|name| name.to_string()).collect();
-    let mut state = 1_u64;
-    for i in (1..names.len()).rev() {
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        names.swap(i, (state >> 33) as usize % (i + 1));
-    }
+    support::shuffle(&mut names);
     names
 }
 
 #[divan::bench(args = TENSORS)]
 fn look_up(bencher: Bencher, tensors: usize) {
-    let file = support::llama(tensors);
+    let file = support::llama(tensors, Spelling::Compact);
     let parsed = SafeTensors::deserialize(&file).unwrap();
     let names = shuffled_names(tensors);
     bencher.counter(ItemsCount::new(tensors)).bench(|| {
@@ -90,7 +87,7 @@ fn look_up(bencher: Bencher, tensors: usize) {
 
 #[divan::bench(args = TENSORS)]
 fn reference_look_up(bencher: Bencher, tensors: usize) {
-    let file = support::llama(tensors);
+    let file = support::llama(tensors, Spelling::Compact);
     let parsed = safetensors::SafeTensors::deserialize(&file).unwrap();
     let names = shuffled_names(tensors);
     bencher.counter(ItemsCount::new(tensors)).bench(|| {

@@ -77,9 +77,9 @@ pub fn dequant_range(dtype: Dtype, bytes: &[u8], first: u64, out: &mut [f32]) ->
     }
     let len = dtype.elements_in(to_u64(bytes.len()));
     let end = first.saturating_add(to_u64(out.len()));
-    let out_of_bounds = Error::new(ErrorKind::RangeOutOfBounds { begin: first, end, len });
+    let out_of_bounds = || Error::new(ErrorKind::RangeOutOfBounds { begin: first, end, len });
     if end > len {
-        return Err(out_of_bounds);
+        return Err(out_of_bounds());
     }
     match dtype {
         Dtype::F4 => small::f4(bytes, first, out),
@@ -87,7 +87,7 @@ pub fn dequant_range(dtype: Dtype, bytes: &[u8], first: u64, out: &mut [f32]) ->
         Dtype::F6_E3M2 => small::f6(bytes, first, out, &small::E3M2),
         _ => {
             let begin = dtype.byte_len(first).ok().and_then(|begin| usize::try_from(begin).ok());
-            let bytes = begin.and_then(|begin| bytes.get(begin..)).ok_or(out_of_bounds)?;
+            let bytes = begin.and_then(|begin| bytes.get(begin..)).ok_or_else(out_of_bounds)?;
             whole_bytes(dtype, bytes, out);
         }
     }
@@ -117,13 +117,13 @@ fn whole_bytes(dtype: Dtype, bytes: &[u8], out: &mut [f32]) {
         Dtype::F64 => {
             kernels::each(bytes, out, |octet| kernels::round_f64(f64::from_le_bytes(octet)))
         }
-        Dtype::F32 => kernels::each(bytes, out, |quad| f32::from_bits(u32::from_le_bytes(quad))),
+        Dtype::F32 => kernels::f32(bytes, out),
         Dtype::BF16 => kernels::each(bytes, out, |[low, high]| {
             f32::from_bits(u32::from_le_bytes([0, 0, low, high]))
         }),
         Dtype::F16 => kernels::f16(bytes, out),
         Dtype::F8_E8M0 => kernels::each(bytes, out, |[byte]| small::e8m0(byte)),
-        Dtype::F8_E5M2 => small::f8(bytes, out, &small::E5M2),
+        Dtype::F8_E5M2 => kernels::e5m2(bytes, out),
         Dtype::F8_E4M3 => small::f8(bytes, out, &small::E4M3),
         Dtype::F8_E4M3FNUZ => small::f8(bytes, out, &small::E4M3FNUZ),
         Dtype::F8_E5M2FNUZ => small::f8(bytes, out, &small::E5M2FNUZ),

@@ -189,6 +189,31 @@ impl Dtype {
         })
     }
 
+    /// The dtype whose spelling, of at most seven bytes, is this little-endian number.
+    #[inline(always)]
+    pub(crate) fn from_word(spelling: u64) -> Option<Dtype> {
+        const fn word(spelling: &[u8]) -> u64 {
+            match spelling {
+                [first, rest @ ..] => {
+                    #[allow(clippy::as_conversions, reason = "`From` is not const")]
+                    let first = *first as u64;
+                    first | word(rest) << 8
+                }
+                [] => 0,
+            }
+        }
+        macro_rules! words {
+            ($($dtype:ident)*) => {
+                match spelling {
+                    $(found if found == const { word(stringify!($dtype).as_bytes()) } => Some(Dtype::$dtype),)*
+                    _ => None,
+                }
+            };
+        }
+        // The usual ones first.
+        words!(BF16 F16 F32 U8 I8 I32 I64 U32 F64 BOOL U16 I16 U64 C64 F4 F8_E4M3 F8_E5M2 F8_E8M0 F6_E2M3 F6_E3M2)
+    }
+
     /// The bytes that `elements` elements fill, or why there is no such number.
     ///
     /// Whole groups of elements fill whole bytes. No number of bits is ever formed, so nothing

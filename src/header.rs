@@ -54,6 +54,7 @@ impl Frame {
     /// [`HeaderTooLarge`](ErrorKind::HeaderTooLarge),
     /// [`HeaderTruncated`](ErrorKind::HeaderTruncated), or in place of these
     /// [`Foreign`](ErrorKind::Foreign).
+    #[inline]
     pub fn parse(prefix: &[u8], file_len: u64, limits: &Limits) -> Result<Frame, Error> {
         let (Some(length), Some(available)) =
             (prefix.first_chunk(), file_len.checked_sub(FRAME_BYTES))
@@ -106,9 +107,37 @@ impl Frame {
 /// is checked by those who read it: [`Table::parse`](crate::Table::parse) and [`Header::scan`].
 #[derive(Debug, Clone, Copy)]
 pub struct Header<'a> {
+    text: &'a str,
+    data_len: u64,
+    limits: Limits,
+}
+
+/// What a [`Header`] holds, for those who need no copy of the limits.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Parts<'l, 'a> {
     pub(crate) text: &'a str,
     pub(crate) data_len: u64,
-    pub(crate) limits: Limits,
+    pub(crate) limits: &'l Limits,
+}
+
+impl<'l, 'a> Parts<'l, 'a> {
+    /// The header of a file that is in memory, and the file's data region.
+    #[inline]
+    pub(crate) fn of_file(file: &'a [u8], limits: &'l Limits) -> Result<(Self, &'a [u8]), Error> {
+        let Frame { header_len, data_len } = Frame::parse(file, to_u64(file.len()), limits)?;
+        // The frame has found this much in the file, so it fits a usize.
+        let header_len = usize::try_from(header_len).unwrap_or(usize::MAX);
+        let (text, data) = file
+            .get(Frame::LEN..)
+            .and_then(|rest| rest.split_at_checked(header_len))
+            .unwrap_or_default();
+        Ok((Parts { text: checked(text, limits)?, data_len, limits }, data))
+    }
+
+    /// Where the data region begins in the file.
+    pub(crate) fn data_start(&self) -> u64 {
+        FRAME_BYTES.saturating_add(to_u64(self.text.len()))
+    }
 }
 
 impl<'a> Header<'a> {
@@ -124,26 +153,7 @@ impl<'a> Header<'a> {
     /// [`HeaderStart`](ErrorKind::HeaderStart), or in place of these
     /// [`Foreign`](ErrorKind::Foreign).
     pub fn new(text: &'a [u8], data_len: u64, limits: &Limits) -> Result<Header<'a>, Error> {
-        let (len, limit) = (to_u64(text.len()), header_limit(limits));
-        if len > limit {
-            return Err(Error::at_byte(ErrorKind::HeaderTooLarge { len, limit }, 0));
-        }
-        let error = match (text, core::str::from_utf8(text)) {
-            ([], _) => Error::at_byte(ErrorKind::HeaderEmpty, 0),
-            (_, Err(error)) => Error::at(ErrorKind::InvalidUtf8, error.valid_up_to()),
-            ([b' ' | b'\t' | b'\n' | b'\r', ..], _) if !limits.leading_whitespace => {
-                Error::at(ErrorKind::LeadingWhitespace, 0)
-            }
-            ([b'{' | b' ' | b'\t' | b'\n' | b'\r', ..], Ok(text)) => {
-                return Ok(Header { text, data_len, limits: *limits });
-            }
-            ([found, ..], _) => Error::at(ErrorKind::HeaderStart { found: *found }, 0),
-        };
-        // The file's first bytes: the length, which is the text's, and the text.
-        let mut prefix = [0; 64];
-        let file = len.to_le_bytes().into_iter().chain(text.iter().copied());
-        let given = prefix.iter_mut().zip(file).map(|(place, byte)| *place = byte).count();
-        Err(foreign_or(prefix.get(..given).unwrap_or_default(), error))
+        Ok(Header { text: checked(text, limits)?, data_len, limits: *limits })
     }
 
     /// The header of a file that is in memory, and the file's data region.
@@ -151,14 +161,12 @@ impl<'a> Header<'a> {
     /// # Errors
     /// As [`Frame::parse`] and [`Header::new`].
     pub fn of_file(file: &'a [u8], limits: &Limits) -> Result<(Header<'a>, &'a [u8]), Error> {
-        let frame = Frame::parse(file, to_u64(file.len()), limits)?;
-        // The frame has found this much in the file, so it fits a usize.
-        let header_len = usize::try_from(frame.header_len).unwrap_or(usize::MAX);
-        let (text, data) = file
-            .get(Frame::LEN..)
-            .and_then(|rest| rest.split_at_checked(header_len))
-            .unwrap_or_default();
-        Ok((Header::new(text, frame.data_len, limits)?, data))
+        let (parts, data) = Parts::of_file(file, limits)?;
+        Ok((Header { text: parts.text, data_len: parts.data_len, limits: *limits }, data))
+    }
+
+    pub(crate) fn parts(&self) -> Parts<'_, 'a> {
+        Parts { text: self.text, data_len: self.data_len, limits: &self.limits }
     }
 
     /// The header's text, its padding included.
@@ -170,7 +178,7 @@ impl<'a> Header<'a> {
     /// Where the data region begins in the file.
     #[must_use]
     pub fn data_start(&self) -> u64 {
-        FRAME_BYTES.saturating_add(to_u64(self.text.len()))
+        self.parts().data_start()
     }
 
     /// Bytes of the data region.
@@ -178,6 +186,44 @@ impl<'a> Header<'a> {
     pub fn data_len(&self) -> u64 {
         self.data_len
     }
+}
+
+/// The text of a header, if it is UTF-8, not too long, and begins like a header.
+#[inline]
+fn checked<'a>(text: &'a [u8], limits: &Limits) -> Result<&'a str, Error> {
+    if to_u64(text.len()) <= header_limit(limits) && text.first() == Some(&b'{') {
+        if let Ok(text) = core::str::from_utf8(text) {
+            return Ok(text);
+        }
+    }
+    check_unusual(text, limits)
+}
+
+/// As [`checked`], of a text that begins with white space, or what is wrong with it.
+#[cold]
+#[inline(never)]
+fn check_unusual<'a>(text: &'a [u8], limits: &Limits) -> Result<&'a str, Error> {
+    let (len, limit) = (to_u64(text.len()), header_limit(limits));
+    if len > limit {
+        return Err(Error::at_byte(ErrorKind::HeaderTooLarge { len, limit }, 0));
+    }
+    let error = match (text, core::str::from_utf8(text)) {
+        ([], _) => Error::at_byte(ErrorKind::HeaderEmpty, 0),
+        (_, Err(error)) => Error::at(ErrorKind::InvalidUtf8, error.valid_up_to()),
+        ([b' ' | b'\t' | b'\n' | b'\r', ..], _) if !limits.leading_whitespace => {
+            Error::at(ErrorKind::LeadingWhitespace, 0)
+        }
+        ([b'{' | b' ' | b'\t' | b'\n' | b'\r', ..], Ok(text)) => return Ok(text),
+        ([found, ..], _) => Error::at(ErrorKind::HeaderStart { found: *found }, 0),
+    };
+    // The file's first bytes: the length, which is the text's, and the text.
+    let mut prefix = [0; 64];
+    let file = len.to_le_bytes().into_iter().chain(text.iter().copied());
+    for (place, byte) in prefix.iter_mut().zip(file) {
+        *place = byte;
+    }
+    let given = prefix.len().min(text.len().saturating_add(Frame::LEN));
+    Err(foreign_or(prefix.get(..given).unwrap_or_default(), error))
 }
 
 /// The bound on the header's size that holds whatever the limits say: positions fit 32 bits, with

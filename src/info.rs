@@ -1,11 +1,11 @@
 //! What a header says of one tensor.
 
 use crate::dtype::Dtype;
+use crate::entry::Entry;
 use crate::names;
 use crate::shape::Shape;
 use crate::slot::TensorSlot;
 use crate::text::Text;
-use crate::walk::Entry;
 
 /// What a header says of one tensor. Its range of data has the size of its dtype and shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

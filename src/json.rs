@@ -9,9 +9,19 @@
 //! JSON here is RFC 8259 with what its parsers agree on: a string is characters (no lone
 //! surrogates), a number is within the range of an `f64`, nesting has a bound.
 
+mod magnitude;
+mod nesting;
+mod words;
+
 use crate::convert::{to_u32, to_usize};
 use crate::error::{Error, ErrorKind, Expected, Field, JsonType, StringKind};
-use crate::text::Str;
+use crate::text::{hex_digits, Str};
+use magnitude::Magnitude;
+use nesting::Nesting;
+use words::{
+    bytes_below, eight_digits, skip_escaped, skip_name, skip_plain, without_spaces,
+    without_whitespace, HIGH, ONES,
+};
 
 /// The bounds on a value that is skipped.
 #[derive(Debug, Clone, Copy)]
@@ -49,6 +59,12 @@ impl<'a> Cursor<'a> {
         self.rest.first().copied()
     }
 
+    /// Whether nothing is left but a closing brace and spaces.
+    #[inline]
+    pub(crate) fn is_closed(&self) -> bool {
+        matches!(self.rest, [b'}', padding @ ..] if padding.iter().all(|byte| *byte == b' '))
+    }
+
     #[cold]
     pub(crate) fn error(&self, kind: ErrorKind) -> Error {
         Error::at(kind, self.at())
@@ -81,16 +97,42 @@ impl<'a> Cursor<'a> {
     /// Skips the four white-space characters of JSON.
     #[inline]
     pub(crate) fn skip_whitespace(&mut self) {
-        while let [b' ' | b'\n' | b'\r' | b'\t', rest @ ..] = self.rest {
-            self.rest = rest;
+        if !matches!(self.rest, [first, ..] if *first > b' ') {
+            self.rest = without_whitespace(self.rest);
         }
     }
 
+    /// Skips white space, at little cost where there is none, a space, or a line feed and spaces.
+    #[inline(always)]
+    pub(crate) fn quick_gap(&mut self) {
+        let rest = match self.rest {
+            [b'\n', rest @ ..] => without_spaces(rest),
+            [b' ', rest @ ..] => rest,
+            rest => rest,
+        };
+        self.rest = match rest {
+            [first, ..] if *first > b' ' => rest,
+            _ => without_whitespace(rest),
+        };
+    }
+
     /// Takes the byte if it comes next.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take(&mut self, byte: u8) -> bool {
         match self.rest {
             [first, rest @ ..] if *first == byte => {
+                self.rest = rest;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Takes the word if it comes next.
+    #[inline(always)]
+    pub(crate) fn take_word<const N: usize>(&mut self, word: &[u8; N]) -> bool {
+        match self.rest.split_first_chunk() {
+            Some((first, rest)) if first == word => {
                 self.rest = rest;
                 true
             }
@@ -171,50 +213,127 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// Takes a string, if one comes next and is well-formed.
+    #[inline(always)]
+    pub(crate) fn quick_string(&mut self) -> Option<Str<'a>> {
+        let [b'"', body @ ..] = self.rest else { return None };
+        let rest = skip_name(body);
+        if let [b'"', after @ ..] = rest {
+            let start = to_u32(self.len.wrapping_sub(body.len()));
+            let len = body.len().wrapping_sub(rest.len());
+            self.rest = after;
+            return Some(Str { raw: body.get(..len)?, start, escaped: false });
+        }
+        let (rest, escaped) = skip_escaped(body)?;
+        let start = to_u32(self.len.wrapping_sub(body.len()));
+        let len = body.len().wrapping_sub(rest.len());
+        self.rest = rest.get(1..)?;
+        Some(Str { raw: body.get(..len)?, start, escaped })
+    }
+
+    /// Takes a natural number, if one comes next, with at most 19 digits and eight bytes or more left.
+    #[inline(always)]
+    pub(crate) fn quick_natural(&mut self) -> Option<u64> {
+        let [first @ b'0'..=b'9', rest @ ..] = self.rest else { return None };
+        if !matches!(rest, [b'0'..=b'9', ..]) {
+            self.rest = rest;
+            return Some(u64::from(first & 0x0f));
+        }
+        if *first == b'0' {
+            return None;
+        }
+        let digits = u64::from_le_bytes(*self.rest.first_chunk()?) ^ 0x3030_3030_3030_3030;
+        // The high bit of every byte above 9, up to the first such.
+        let others = (digits.wrapping_add(0x7676_7676_7676_7676) | digits) & HIGH;
+        if others == 0 {
+            let mut value = eight_digits(digits);
+            let mut rest = self.rest.get(8..)?;
+            let whole = rest.len();
+            while let [digit @ b'0'..=b'9', after @ ..] = rest {
+                value = value.wrapping_mul(10).wrapping_add(u64::from(digit & 0x0f));
+                rest = after;
+            }
+            self.rest = rest;
+            // 19 digits cannot overflow.
+            return (whole.wrapping_sub(rest.len()) <= 11).then_some(value);
+        }
+        let bits = others.trailing_zeros() & 0x38;
+        self.rest = self.rest.get(to_usize(bits >> 3)..)?;
+        Some(eight_digits(digits << (64_u32.wrapping_sub(bits) & 63)))
+    }
+
+    /// Takes a string of at most seven bytes without escapes, if one comes next, and gives them as a
+    /// little-endian number. Eight bytes have to follow the opening quote.
+    #[inline(always)]
+    pub(crate) fn quick_short(&mut self) -> Option<u64> {
+        let [b'"', body @ ..] = self.rest else { return None };
+        let word = u64::from_le_bytes(*body.first_chunk()?);
+        let quote = bytes_below(word ^ 0x2222_2222_2222_2222, ONES) & HIGH;
+        // Bits before the quote; with a backslash among them it is no spelling that anybody asks for.
+        let bits = quote.trailing_zeros() & 0x38;
+        let len = to_usize(bits >> 3);
+        if quote == 0 {
+            return None;
+        }
+        self.rest = body.get(len.wrapping_add(1)..)?;
+        Some(word & (1_u64 << bits).wrapping_sub(1))
+    }
+
     /// Takes an escape, or the two that make a surrogate pair.
+    #[inline]
     fn escape(&mut self) -> Result<(), Error> {
-        let begin = self.at();
-        let lone = || Error::at(ErrorKind::LoneSurrogate, begin);
         match self.rest {
             [_, b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't', rest @ ..] => {
                 self.rest = rest;
                 Ok(())
             }
-            [_, b'u', rest @ ..] => {
-                self.rest = rest;
-                match self.hex_digits()? {
-                    0xd800..=0xdbff => {
-                        let [b'\\', b'u', rest @ ..] = self.rest else { return Err(lone()) };
-                        self.rest = rest;
-                        if matches!(self.hex_digits()?, 0xdc00..=0xdfff) {
-                            Ok(())
-                        } else {
-                            Err(lone())
-                        }
-                    }
-                    0xdc00..=0xdfff => Err(lone()),
-                    _ => Ok(()),
+            [_, b'u', a, b, c, d, rest @ ..] => match hex_digits([*a, *b, *c, *d]) {
+                Some(0..=0xd7ff | 0xe000..) => {
+                    self.rest = rest;
+                    Ok(())
                 }
-            }
-            [_, _, ..] => Err(self.error(ErrorKind::InvalidEscape)),
-            _ => {
-                self.rest = &[];
-                Err(self.unexpected(Expected::ClosingQuote))
-            }
+                _ => self.surrogates(),
+            },
+            _ => self.surrogates(),
         }
     }
 
-    fn hex_digits(&mut self) -> Result<u32, Error> {
-        let mut value = 0;
-        for _ in 0..4 {
-            let digit = self.peek().and_then(|byte| char::from(byte).to_digit(16));
-            let (Some(digit), [_, rest @ ..]) = (digit, self.rest) else {
-                return Err(self.unexpected(Expected::HexDigits));
-            };
-            value = (value << 4) | digit;
-            self.rest = rest;
+    /// Takes an escape that may be the first of a pair, or not one at all.
+    #[cold]
+    fn surrogates(&mut self) -> Result<(), Error> {
+        let lone = self.error(ErrorKind::LoneSurrogate);
+        match self.rest {
+            [_, b'u', rest @ ..] => self.rest = rest,
+            [_, _, ..] => return Err(self.error(ErrorKind::InvalidEscape)),
+            _ => {
+                self.rest = &[];
+                return Err(self.unexpected(Expected::ClosingQuote));
+            }
         }
-        Ok(value)
+        if !matches!(self.hex_digits()?, 0xd800..=0xdbff) {
+            return Err(lone);
+        }
+        let [b'\\', b'u', rest @ ..] = self.rest else { return Err(lone) };
+        self.rest = rest;
+        if matches!(self.hex_digits()?, 0xdc00..=0xdfff) {
+            Ok(())
+        } else {
+            Err(lone)
+        }
+    }
+
+    /// Takes four hexadecimal digits.
+    fn hex_digits(&mut self) -> Result<u32, Error> {
+        if let Some((digits, rest)) = self.rest.split_first_chunk() {
+            if let Some(value) = hex_digits(*digits) {
+                self.rest = rest;
+                return Ok(value);
+            }
+        }
+        while matches!(self.rest, [digit, ..] if digit.is_ascii_hexdigit()) {
+            self.rest = self.rest.get(1..).unwrap_or_default();
+        }
+        Err(self.unexpected(Expected::HexDigits))
     }
 
     /// Takes a natural number written in digits alone, as the value of a field.
@@ -369,130 +488,6 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Skips what may stand in a string as it is: all but the quote, the backslash and control
-/// characters.
-#[inline]
-fn skip_plain(mut rest: &[u8]) -> &[u8] {
-    while let Some((word, tail)) = rest.split_first_chunk::<8>() {
-        let special = special_bytes(u64::from_le_bytes(*word));
-        if special != 0 {
-            let plain = to_usize(special.trailing_zeros() >> 3);
-            return rest.get(plain..).unwrap_or_default();
-        }
-        rest = tail;
-    }
-    while let [byte, tail @ ..] = rest {
-        if matches!(byte, b'"' | b'\\' | 0..=0x1f) {
-            break;
-        }
-        rest = tail;
-    }
-    rest
-}
-
-/// Sets the high bit of the lowest byte of `word` that is a quote, a backslash or a control
-/// character. Bytes above it may be marked wrongly, as borrows run upwards.
-#[inline]
-fn special_bytes(word: u64) -> u64 {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const HIGH: u64 = 0x8080_8080_8080_8080;
-    let quote = word ^ 0x2222_2222_2222_2222;
-    let backslash = word ^ 0x5c5c_5c5c_5c5c_5c5c;
-    let below = |value: u64, bound: u64| value.wrapping_sub(bound) & !value;
-    (below(quote, ONES) | below(backslash, ONES) | below(word, 0x2020_2020_2020_2020)) & HIGH
-}
-
-/// Which brackets are open, one bit a level: set for an object, clear for an array.
-#[derive(Debug, Default)]
-struct Nesting {
-    /// The innermost level is the lowest bit of the first word.
-    bits: [u64; 4],
-    depth: u16,
-}
-
-impl Nesting {
-    /// At most 255 times more than `pop`: the bound on depth is a `u8`.
-    fn push(&mut self, object: bool) {
-        let mut carry = u64::from(object);
-        for word in &mut self.bits {
-            let out = *word >> 63;
-            *word = (*word << 1) | carry;
-            carry = out;
-        }
-        self.depth = self.depth.saturating_add(1);
-    }
-
-    fn pop(&mut self) {
-        let mut carry = 0;
-        for word in self.bits.iter_mut().rev() {
-            let out = *word << 63;
-            *word = (*word >> 1) | carry;
-            carry = out;
-        }
-        self.depth = self.depth.saturating_sub(1);
-    }
-
-    /// Whether the innermost open bracket is an object's.
-    fn top(&self) -> Option<bool> {
-        let [first, ..] = self.bits;
-        (self.depth > 0).then_some(first & 1 == 1)
-    }
-}
-
-/// How large a decimal number is, as far as it takes to compare it with the largest `f64`.
-#[derive(Debug, Default)]
-struct Magnitude {
-    /// The first 17 digits from the first that is not zero.
-    leading: u64,
-    /// How many digits that is.
-    count: u8,
-    /// The decimal exponent of the first of them; meaningless while there is none.
-    exponent: i64,
-    /// Zeros after the point, before the first digit that is not zero.
-    zeros: i64,
-}
-
-impl Magnitude {
-    fn push(&mut self, digit: u8) {
-        if self.count < 17 {
-            self.leading = self.leading.wrapping_mul(10).wrapping_add(u64::from(digit));
-            self.count = self.count.wrapping_add(1);
-        }
-    }
-
-    fn whole(&mut self, digit: u8) {
-        if self.count > 0 {
-            self.exponent = self.exponent.saturating_add(1);
-        }
-        self.push(digit);
-    }
-
-    fn fraction(&mut self, digit: u8) {
-        if self.count == 0 {
-            self.zeros = self.zeros.saturating_add(1);
-            if digit == 0 {
-                return;
-            }
-            self.exponent = self.zeros.saturating_neg();
-        }
-        self.push(digit);
-    }
-
-    fn scale(&mut self, exponent: i64) {
-        self.exponent = self.exponent.saturating_add(exponent);
-    }
-
-    /// The largest `f64` is 1.7976931348623157e308.
-    fn is_in_range(&self) -> bool {
-        if self.count == 0 || self.exponent < 308 {
-            return true;
-        }
-        let missing = u32::from(17_u8.saturating_sub(self.count));
-        let leading = self.leading.saturating_mul(10_u64.saturating_pow(missing));
-        self.exponent == 308 && leading <= 17_976_931_348_623_157
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::restriction, clippy::pedantic)]
 mod tests {
@@ -634,37 +629,6 @@ mod tests {
             assert_eq!(error.kind(), ErrorKind::TooDeep { limit: 128 });
             let unclosed = check(&open.repeat(100_000)).unwrap_err();
             assert_eq!(unclosed.kind(), ErrorKind::TooDeep { limit: 128 });
-        }
-    }
-
-    #[test]
-    fn nesting_remembers_every_level() {
-        let mut nesting = Nesting::default();
-        let object = |level: u16| level % 3 == 0 || level % 7 == 2;
-        for level in 0..255 {
-            assert_eq!(nesting.depth, level);
-            nesting.push(object(level));
-        }
-        for level in (0..255).rev() {
-            assert_eq!(nesting.top(), Some(object(level)));
-            nesting.pop();
-        }
-        assert_eq!(nesting.top(), None);
-    }
-
-    #[test]
-    fn special_bytes_finds_the_first_in_every_place() {
-        for byte in 0..=255_u8 {
-            for place in 0..8 {
-                let mut word = *b"plain\xff\x80 ";
-                word[place] = byte;
-                let special = special_bytes(u64::from_le_bytes(word));
-                let expected = matches!(byte, b'"' | b'\\' | 0..=0x1f);
-                assert_eq!(special != 0, expected, "{byte:#x}");
-                if expected {
-                    assert_eq!(special.trailing_zeros() / 8, u32::try_from(place).unwrap());
-                }
-            }
         }
     }
 

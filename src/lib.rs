@@ -19,10 +19,13 @@ mod json;
 mod shape;
 mod header;
 mod metadata;
+mod entry;
+mod quick;
 mod walk;
 mod report;
 mod slot;
 mod sort;
+mod order;
 mod names;
 mod info;
 mod table;
@@ -32,6 +35,8 @@ mod scan;
 pub mod slice;
 pub mod stats;
 mod tensors;
+#[doc(hidden)]
+pub mod internals;
 
 pub use dtype::{Dtype, DtypeClass, DtypeSet, ParseDtypeError};
 pub use error::{Error, ErrorKind, Expected, Field, JsonType, Key, StringKind};

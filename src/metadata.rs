@@ -19,7 +19,7 @@ pub struct Metadata<'a> {
 }
 
 /// Where the metadata stands in a header.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
     /// What follows the `{`.
     start: u32,
@@ -69,6 +69,11 @@ impl<'a> Metadata<'a> {
 
     pub(crate) fn at(header: &'a str, place: Place) -> Self {
         Metadata { header, place }
+    }
+
+    /// The text of the header that it stands in.
+    pub(crate) fn header(&self) -> &'a str {
+        self.header
     }
 
     pub(crate) fn place(&self) -> Place {

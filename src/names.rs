@@ -14,8 +14,8 @@ use core::cmp::Ordering;
 
 use crate::convert::{to_u32, to_u64, to_usize};
 use crate::slot::{TensorSlot, NIL};
-use crate::sort::heapsort;
-use crate::text::Text;
+use crate::sort::{self, Sequence};
+use crate::text::{decode_into, each_byte, Str, Text};
 
 /// Links in a chain before the names are sorted instead. Among names that do not collide on purpose
 /// the longest chain of a million has 10 links.
@@ -40,11 +40,11 @@ pub(crate) fn name<'a>(header: &'a str, slot: &TensorSlot) -> Text<'a> {
 
 /// The hash of a name, of its decoded characters.
 #[inline]
-pub(crate) fn hash(name: Text<'_>, escaped: bool) -> u32 {
-    if escaped {
-        hash_decoded(name)
+pub(crate) fn hash(name: Str<'_>) -> u32 {
+    if name.escaped {
+        hash_decoded(name.raw)
     } else {
-        hash_bytes(name.raw().as_bytes())
+        hash_bytes(name.raw)
     }
 }
 
@@ -67,24 +67,37 @@ impl State {
     }
 
     #[inline]
+    fn absorb_block(self, block: [u8; 16]) -> State {
+        let block = u128::from_le_bytes(block);
+        let first = u64::try_from(block & u128::from(u64::MAX)).unwrap_or(0);
+        self.absorb(first, u64::try_from(block >> 64).unwrap_or(0))
+    }
+
+    #[inline]
     fn finish(self, len: usize) -> u32 {
         let State(mixed) = self.absorb(to_u64(len), 0xa409_3822_299f_31d0);
         u32::try_from(mixed >> 32).unwrap_or(0)
     }
 }
 
+/// Hashes blocks of 16 bytes. The last block is the last 16 bytes, which may overlap the one before
+/// it, so that no block is read in parts; only strings shorter than a block are.
 #[inline]
 pub(crate) fn hash_bytes(bytes: &[u8]) -> u32 {
+    let Some(last) = bytes.last_chunk::<16>() else {
+        let (first, second) = bytes.split_at_checked(8).unwrap_or((bytes, &[]));
+        return State::NEW.absorb(word(first), word(second)).finish(bytes.len());
+    };
     let mut state = State::NEW;
     let mut rest = bytes;
-    while let Some((block, tail)) = rest.split_first_chunk::<16>() {
-        let block = u128::from_le_bytes(*block);
-        let first = u64::try_from(block & u128::from(u64::MAX)).unwrap_or(0);
-        state = state.absorb(first, u64::try_from(block >> 64).unwrap_or(0));
-        rest = tail;
+    while let Some((block, after)) = rest.split_first_chunk::<16>() {
+        if after.is_empty() {
+            break;
+        }
+        state = state.absorb_block(*block);
+        rest = after;
     }
-    let (first, second) = rest.split_at_checked(8).unwrap_or((rest, &[]));
-    state.absorb(word(first), word(second)).finish(bytes.len())
+    state.absorb_block(*last).finish(bytes.len())
 }
 
 /// At most 8 bytes as a little-endian number.
@@ -103,27 +116,33 @@ fn word(bytes: &[u8]) -> u64 {
     }
 }
 
-/// The same hash, of a string that is not there in one piece.
+/// The same hash, of a string that is spelled with escapes.
 #[cold]
-fn hash_decoded(name: Text<'_>) -> u32 {
-    let mut state = State::NEW;
-    let mut block = [0; 16];
-    let mut len: usize = 0;
-    for c in name.chars() {
-        for byte in c.encode_utf8(&mut [0; 4]).bytes() {
-            if let Some(place) = block.get_mut(len & 15) {
-                *place = byte;
-            }
-            len = len.wrapping_add(1);
-            if len & 15 == 0 {
-                let (first, second) = block.split_at_checked(8).unwrap_or_default();
-                state = state.absorb(word(first), word(second));
-                block = [0; 16];
-            }
-        }
+#[inline(never)]
+fn hash_decoded(spelling: &[u8]) -> u32 {
+    let mut buffer = [0; 128];
+    match decode_into(spelling, &mut buffer) {
+        Some(decoded) => hash_bytes(decoded),
+        None => hash_piecemeal(spelling),
     }
-    let (first, second) = block.split_at_checked(8).unwrap_or_default();
-    state.absorb(word(first), word(second)).finish(len)
+}
+
+/// The same hash, byte by byte, of a string of any length.
+fn hash_piecemeal(spelling: &[u8]) -> u32 {
+    let mut state = State::NEW;
+    // The last 16 bytes, which come in from above.
+    let mut last: u128 = 0;
+    let mut len: usize = 0;
+    each_byte(spelling, |byte| {
+        if len & 15 == 0 && len > 0 {
+            state = state.absorb_block(last.to_le_bytes());
+        }
+        last = last >> 8 | u128::from(byte) << 120;
+        len = len.wrapping_add(1);
+    });
+    let missing = to_u32(16_usize.saturating_sub(len)) << 3;
+    let last = last.checked_shr(missing).unwrap_or(0);
+    state.absorb_block(last.to_le_bytes()).finish(len)
 }
 
 /// The bits of a hash that a slot keeps. The bucket comes from the other end of it.
@@ -137,6 +156,12 @@ pub(crate) fn tag(hash: u32) -> u16 {
 fn bucket(hash: u32, n: usize) -> usize {
     let n = u64::from(to_u32(n));
     usize::try_from(u64::from(hash).wrapping_mul(n) >> 32).unwrap_or(0)
+}
+
+/// The bucket that a name falls into, in a table of `n` names.
+#[must_use]
+pub fn bucket_of_name(name: &str, n: usize) -> usize {
+    bucket(hash_bytes(name.as_bytes()), n)
 }
 
 /// Builds the index over slots whose `next` holds the hash of their name, `tag` its tag, and whose
@@ -178,46 +203,18 @@ fn same_name(header: &str, a: &TensorSlot, b: &TensorSlot) -> bool {
     }
 }
 
-/// The order of two slots' names.
-fn compare(header: &str, a: &TensorSlot, b: &TensorSlot) -> Ordering {
-    let (a_name, b_name) = (name(header, a), name(header, b));
-    if a.escaped || b.escaped {
-        a_name.cmp(&b_name)
-    } else {
-        a_name.raw().cmp(b_name.raw())
-    }
-}
-
 /// Makes `head` the slots' order by name.
 #[cold]
+#[inline(never)]
 fn sort(header: &str, slots: &mut [TensorSlot]) -> Result<Index, Clash> {
     for (i, slot) in slots.iter_mut().enumerate() {
         slot.head = to_u32(i);
     }
-    let n = slots.len();
-    heapsort(
-        slots,
-        n,
-        |slots, a, b| match (nth(slots, a), nth(slots, b)) {
-            // No two are equal: the header's order decides between equal names.
-            (Some(a), Some(b)) => compare(header, a, b).then(a.name.cmp(&b.name)).is_lt(),
-            _ => false,
-        },
-        |slots, a, b| {
-            let head = |at| slots.get(at).map(|slot: &TensorSlot| slot.head);
-            let (Some(head_a), Some(head_b)) = (head(a), head(b)) else { return };
-            if let Some(slot) = slots.get_mut(a) {
-                slot.head = head_b;
-            }
-            if let Some(slot) = slots.get_mut(b) {
-                slot.head = head_a;
-            }
-        },
-    );
-    for k in 1..n {
-        let (Some(before), Some(here)) = (slots.get(k.wrapping_sub(1)), slots.get(k)) else {
-            break;
-        };
+    let mut order = Order { header, slots };
+    sort::sort(&mut order);
+    let slots = order.slots;
+    for places in slots.windows(2) {
+        let [before, here] = places else { break };
         let (before, here) = (to_usize(before.head), to_usize(here.head));
         if let (Some(a), Some(b)) = (slots.get(before), slots.get(here)) {
             if same_name(header, a, b) {
@@ -226,6 +223,46 @@ fn sort(header: &str, slots: &mut [TensorSlot]) -> Result<Index, Clash> {
         }
     }
     Ok(Index::Sorted)
+}
+
+/// The order that `head` gives the slots, to be sorted.
+struct Order<'h, 's> {
+    header: &'h str,
+    slots: &'s mut [TensorSlot],
+}
+
+impl Sequence for Order<'_, '_> {
+    /// Which slot it is.
+    type Element = u32;
+
+    fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    fn get(&self, at: usize) -> Option<u32> {
+        self.slots.get(at).map(|slot| slot.head)
+    }
+
+    fn set(&mut self, at: usize, element: u32) {
+        if let Some(slot) = self.slots.get_mut(at) {
+            slot.head = element;
+        }
+    }
+
+    /// The order of the names; between equal ones the header's.
+    fn less(&self, a: &u32, b: &u32) -> bool {
+        let (Some(a), Some(b)) = (self.slots.get(to_usize(*a)), self.slots.get(to_usize(*b)))
+        else {
+            return false;
+        };
+        let (a_name, b_name) = (name(self.header, a), name(self.header, b));
+        let order = if a.escaped || b.escaped {
+            a_name.chars().cmp(b_name.chars())
+        } else {
+            a_name.raw().cmp(b_name.raw())
+        };
+        order.then(a.name.cmp(&b.name)).is_lt()
+    }
 }
 
 /// The slot whose name is the `k`th of a sorted index.
@@ -285,17 +322,14 @@ mod tests {
     use std::prelude::v1::*;
 
     /// The header that holds these spellings one after another, and slots for them.
-    fn slots(
-        spellings: &[&str],
-        hash: impl Fn(Text<'_>, bool) -> u32,
-    ) -> (String, Vec<TensorSlot>) {
+    fn slots(spellings: &[&str], hash: impl Fn(Str<'_>) -> u32) -> (String, Vec<TensorSlot>) {
         let header = spellings.concat();
         let mut start = 0;
         let slots = spellings.iter().map(|spelling| {
             let (name, name_len) = (start, to_u32(spelling.len()));
             start += name_len;
             let escaped = spelling.contains('\\');
-            let hash = hash(Text::in_header_at(&header, name, name_len), escaped);
+            let hash = hash(Str { raw: spelling.as_bytes(), start: name, escaped });
             TensorSlot { name, name_len, next: hash, tag: tag(hash), escaped, ..TensorSlot::EMPTY }
         });
         let slots = slots.collect();
@@ -311,8 +345,14 @@ mod tests {
         for len in (0..text.len()).filter(|len| text.is_char_boundary(*len)) {
             let text = &text[..len];
             let spelled = spell(text);
-            let escaped = Text::in_header_at(&spelled, 0, to_u32(spelled.len()));
-            assert_eq!(hash_bytes(text.as_bytes()), hash_decoded(escaped), "{text:?}");
+            let hash = hash_bytes(text.as_bytes());
+            assert_eq!(hash_decoded(spelled.as_bytes()), hash, "{text:?}");
+            assert_eq!(hash_piecemeal(spelled.as_bytes()), hash, "{text:?}");
+            assert_eq!(hash_decoded(text.as_bytes()), hash, "{text:?}");
+            let mixed = format!("{text}{spelled}{text}");
+            let twice = hash_bytes(text.repeat(3).as_bytes());
+            assert_eq!(hash_decoded(mixed.as_bytes()), twice, "{mixed:?}");
+            assert_eq!(hash_piecemeal(mixed.as_bytes()), twice, "{mixed:?}");
         }
     }
 
@@ -337,10 +377,9 @@ mod tests {
         let names: Vec<String> = (0..500).map(|i| format!("{}{i}", "w.".repeat(i % 9))).collect();
         let mut spellings: Vec<&str> = names.iter().map(String::as_str).collect();
         spellings.push(r"\u0061\u0062");
-        for (hash, expected) in [
-            (hash as fn(Text<'_>, bool) -> u32, Index::Hashed),
-            (|_, _| hash_bytes(b"w.7"), Index::Sorted),
-        ] {
+        for (hash, expected) in
+            [(hash as fn(Str<'_>) -> u32, Index::Hashed), (|_| hash_bytes(b"w.7"), Index::Sorted)]
+        {
             let (header, mut slots) = slots(&spellings, hash);
             assert_eq!(build(&header, &mut slots), Ok(expected));
             for (i, wanted) in names.iter().enumerate() {
@@ -358,7 +397,7 @@ mod tests {
         let names: Vec<String> = (0..200).map(|i| format!("name {i}")).collect();
         let mut spellings: Vec<&str> = names.iter().map(String::as_str).collect();
         spellings.push(r"n\u0061me 77");
-        for hash in [hash as fn(Text<'_>, bool) -> u32, |_, _| 7] {
+        for hash in [hash as fn(Str<'_>) -> u32, |_| 7] {
             let (header, mut slots) = slots(&spellings, hash);
             let Clash(a, b) = build(&header, &mut slots).unwrap_err();
             assert_eq!((a.min(b), a.max(b)), (77, 200));

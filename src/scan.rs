@@ -1,12 +1,14 @@
 //! Reading a header without slots: entry by entry in the header's order, in constant memory.
 
-use crate::convert::{to_u32, to_usize};
-use crate::error::{Error, ErrorKind, NameSpan, FRAME_BYTES};
-use crate::header::Header;
+use crate::convert::to_usize;
+use crate::entry::Entry;
+use crate::error::{Error, ErrorKind, FRAME_BYTES};
+use crate::header::{Header, Parts};
 use crate::info::TensorInfo;
 use crate::metadata::Metadata;
+use crate::text::Text;
 use crate::view::TensorView;
-use crate::walk::{Entry, Item, Walk};
+use crate::walk::{Item, Walk};
 
 /// A walk over a header's tensors in the header's order, for devices that cannot spare slots.
 ///
@@ -31,7 +33,7 @@ use crate::walk::{Entry, Item, Walk};
 #[derive(Debug, Clone)]
 pub struct Scan<'h, 'a> {
     walk: Walk<'h, 'a>,
-    header: &'h Header<'a>,
+    header: Parts<'h, 'a>,
     state: State,
     chain: Chain,
     scanned: Scanned<'a>,
@@ -85,16 +87,23 @@ impl<'a> Scanned<'a> {
 /// What of the chain of tensors can be told without remembering them.
 #[derive(Debug, Clone, Copy, Default)]
 struct Chain {
+    /// Begin and end of the tensor before.
     previous: (u64, u64),
+    broken: Option<Broken>,
+}
+
+/// A chain of tensors that do not follow each other.
+#[derive(Debug, Clone, Copy)]
+struct Broken {
+    /// The first break, which is an error if the tensors turn out to be in order.
+    error: Error,
     /// Sum of all sizes.
     total: u64,
     largest_end: u64,
-    /// The first break of the chain, which is an error if the tensors turn out to be in order.
-    broken: Option<Error>,
 }
 
 impl<'h, 'a> Scan<'h, 'a> {
-    fn new(header: &'h Header<'a>) -> Self {
+    fn new(header: Parts<'h, 'a>) -> Self {
         Scan {
             walk: Walk::new(header),
             header,
@@ -109,62 +118,90 @@ impl<'h, 'a> Scan<'h, 'a> {
     /// # Errors
     /// What is wrong with the header; the same again if iteration has told it already.
     pub fn finish(mut self) -> Result<Scanned<'a>, Error> {
-        for info in self.by_ref() {
-            info?;
-        }
         match self.state {
-            State::Failed(error) => Err(error),
-            State::Going | State::Ended => Ok(self.scanned),
+            State::Failed(error) => return Err(error),
+            State::Going => while self.step()?.is_some() {},
+            State::Ended => {}
         }
+        Ok(self.scanned)
     }
 
+    #[inline(never)]
     fn step(&mut self) -> Result<Option<Entry<'a>>, Error> {
+        self.step_here()
+    }
+
+    /// The next tensor; in the caller's own loop, where every nanosecond counts.
+    #[inline(always)]
+    fn step_here(&mut self) -> Result<Option<Entry<'a>>, Error> {
         loop {
-            match self.walk.next()? {
-                Some(Item::Metadata(metadata)) => self.scanned.metadata = metadata,
-                Some(Item::Tensor(entry)) => {
-                    self.link(&entry);
-                    return Ok(Some(entry));
-                }
-                None => {
-                    self.check_chain()?;
-                    return Ok(None);
-                }
-            }
+            let entry = match self.walk.next_quick() {
+                Some(entry) => entry,
+                None => match self.walk.next_by_token()? {
+                    Some(Item::Tensor(entry)) => entry,
+                    Some(Item::Metadata(metadata)) => {
+                        self.scanned.metadata = metadata;
+                        continue;
+                    }
+                    None => {
+                        self.check_chain()?;
+                        return Ok(None);
+                    }
+                },
+            };
+            self.link(&entry);
+            return Ok(Some(entry));
         }
     }
 
     /// Notes one more tensor.
+    #[inline]
     fn link(&mut self, entry: &Entry<'a>) {
-        let (begin, end) = (entry.begin, entry.end);
-        let previous_end = self.chain.previous.1;
-        if self.chain.previous > (begin, end) && self.scanned.out_of_order.is_none() {
-            let byte = FRAME_BYTES.saturating_add(u64::from(entry.name.start));
-            self.scanned.out_of_order = Some(byte);
+        self.scanned.tensors = self.scanned.tensors.wrapping_add(1);
+        let chain = &mut self.chain;
+        if chain.broken.is_none() && entry.begin == chain.previous.1 {
+            // Nothing but the one before it has to be known of an unbroken chain.
+            chain.previous = (entry.begin, entry.end);
+        } else {
+            self.link_broken(entry);
         }
-        if begin != previous_end && self.chain.broken.is_none() {
+    }
+
+    /// Notes a tensor that does not begin where the one before it ends, or comes after such a one.
+    #[cold]
+    fn link_broken(&mut self, entry: &Entry<'a>) {
+        let (begin, end) = (entry.begin, entry.end);
+        let chain = &mut self.chain;
+        let previous_end = chain.previous.1;
+        if chain.broken.is_none() {
             let kind = if begin > previous_end {
                 ErrorKind::Hole { begin: previous_end, end: begin }
             } else {
                 ErrorKind::Overlap { begin, previous_end }
             };
-            let span = NameSpan { start: entry.name.start, len: to_u32(entry.name.raw.len()) };
-            self.chain.broken = Some(Error::at(kind, to_usize(entry.offsets)).of(span));
+            let error = Error::at(kind, to_usize(entry.offsets)).of(entry.name.span());
+            chain.broken = Some(Broken { error, total: previous_end, largest_end: previous_end });
         }
-        self.chain.previous = (begin, end);
-        self.chain.total = self.chain.total.saturating_add(end.saturating_sub(begin));
-        self.chain.largest_end = self.chain.largest_end.max(end);
-        self.scanned.tensors = self.scanned.tensors.saturating_add(1);
+        if let Some(broken) = &mut chain.broken {
+            broken.total = broken.total.saturating_add(end.saturating_sub(begin));
+            broken.largest_end = broken.largest_end.max(end);
+        }
+        if chain.previous > (begin, end) && self.scanned.out_of_order.is_none() {
+            let byte = FRAME_BYTES.saturating_add(u64::from(entry.name.start));
+            self.scanned.out_of_order = Some(byte);
+        }
+        chain.previous = (begin, end);
     }
 
     /// What is known of the chain once all tensors have been seen.
     fn check_chain(&self) -> Result<(), Error> {
-        if let (Some(broken), None) = (self.chain.broken, self.scanned.out_of_order) {
-            return Err(broken);
-        }
+        let end = self.chain.previous.1;
+        let (needed, total) = match self.chain.broken {
+            None => (end, end),
+            Some(broken) if self.scanned.out_of_order.is_none() => return Err(broken.error),
+            Some(broken) => (broken.largest_end, broken.total),
+        };
         let available = self.header.data_len;
-        let needed = self.chain.largest_end;
-        let total = self.chain.total;
         let (kind, position) = if needed > available {
             (ErrorKind::DataTruncated { needed, available }, available)
         } else if needed < available {
@@ -214,7 +251,7 @@ impl<'a> Header<'a> {
     /// Walks over the tensors in the header's order, in constant memory.
     #[must_use]
     pub fn scan(&self) -> Scan<'_, 'a> {
-        Scan::new(self)
+        Scan::new(self.parts())
     }
 
     /// Finds one tensor by name, in constant memory and in time linear in the header, all of which
@@ -225,24 +262,25 @@ impl<'a> Header<'a> {
     /// stands there twice; [`TensorNotFound`](ErrorKind::TensorNotFound).
     pub fn find(&self, name: &str) -> Result<Found<'a>, Error> {
         let mut scan = self.scan();
-        let mut found: Option<(TensorInfo<'a>, Entry<'a>)> = None;
-        while let Some(entry) = scan.step()? {
-            let info = TensorInfo::of_entry(self.text, &entry);
-            if info.name != *name {
+        let mut found: Option<Entry<'a>> = None;
+        while let Some(entry) = scan.step_here()? {
+            let same = if entry.name.escaped {
+                Text::in_header(self.text(), entry.name) == *name
+            } else {
+                entry.name.raw == name.as_bytes()
+            };
+            if !same {
                 continue;
             }
-            if let Some((_, first)) = found {
+            if let Some(first) = found {
                 let first = FRAME_BYTES.saturating_add(u64::from(first.name.start));
-                let span = NameSpan { start: entry.name.start, len: to_u32(entry.name.raw.len()) };
                 let kind = ErrorKind::DuplicateName { first };
-                return Err(Error::at(kind, to_usize(entry.name.start)).of(span));
+                return Err(Error::at(kind, to_usize(entry.name.start)).of(entry.name.span()));
             }
-            found = Some((info, entry));
+            found = Some(entry);
         }
-        match found {
-            Some((info, _)) => Ok(Found { info, scanned: scan.scanned }),
-            None => Err(Error::new(ErrorKind::TensorNotFound)),
-        }
+        let entry = found.ok_or_else(|| Error::new(ErrorKind::TensorNotFound))?;
+        Ok(Found { info: TensorInfo::of_entry(self.text(), &entry), scanned: scan.scanned })
     }
 
     /// The view of a tensor of this header, given the data region that the header describes.
@@ -250,6 +288,6 @@ impl<'a> Header<'a> {
     /// # Errors
     /// [`DataTruncated`](ErrorKind::DataTruncated) if the data given ends before the tensor does.
     pub fn view(&self, info: &TensorInfo<'a>, data: &'a [u8]) -> Result<TensorView<'a>, Error> {
-        TensorView::of_info(info, data, self.limits.dequant_elements)
+        TensorView::of_info(info, data, self.parts().limits.dequant_elements)
     }
 }

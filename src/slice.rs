@@ -135,7 +135,7 @@ impl<'a> Slice<'a> {
             return Err(too_many(indexers, MAX_INDEXERS));
         }
         // Elements that one index of the dimension before holds.
-        let mut held = shape.elements().ok_or(Error::new(ErrorKind::ShapeOverflow))?;
+        let mut held = shape.elements().ok_or_else(|| Error::new(ErrorKind::ShapeOverflow))?;
         let mut elements: u64 = 1;
         let mut sizes = shape.iter();
         for ((dimension, indexer), place) in (0..MAX_INDEXERS).zip(indexers).zip(&mut slice.taken) {

@@ -4,15 +4,16 @@
 use core::fmt;
 
 use crate::convert::{to_u32, to_u64, to_usize};
+use crate::entry::Entry;
 use crate::error::{Error, ErrorKind, NameSpan, FRAME_BYTES};
-use crate::header::Header;
+use crate::header::{Header, Parts};
 use crate::info::TensorInfo;
 use crate::metadata::{Metadata, Place};
 use crate::names::{self, Clash, Index};
+use crate::order;
 use crate::slot::{TensorSlot, NIL};
-use crate::sort::heapsort;
 use crate::text::Text;
-use crate::walk::{Entry, Item, Walk};
+use crate::walk::{Item, Walk};
 
 /// The tensors of a header, validated: each has the size of its dtype and shape, together they
 /// cover the data region without hole or overlap from begin to end, and no two have one name.
@@ -68,6 +69,14 @@ impl<'a, 's> Table<'a, 's> {
     /// What is wrong with the header, or [`ErrorKind::TooFewSlots`]. The slots' contents are then
     /// unspecified.
     pub fn parse(header: &Header<'a>, slots: &'s mut [TensorSlot]) -> Result<Table<'a, 's>, Error> {
+        Table::of_parts(header.parts(), slots)
+    }
+
+    #[inline]
+    pub(crate) fn of_parts(
+        header: Parts<'_, 'a>,
+        slots: &'s mut [TensorSlot],
+    ) -> Result<Table<'a, 's>, Error> {
         let (len, facts) = fill(header, slots)?;
         let slots = Slots::Borrowed(slots.get(..len).unwrap_or_default());
         Ok(Table { header: header.text, slots, facts })
@@ -167,6 +176,7 @@ impl<'a> Table<'a, 'static> {
     /// # Errors
     /// What is wrong with the header.
     pub fn parse_owned(header: &Header<'a>) -> Result<Table<'a, 'static>, Error> {
+        let header = header.parts();
         // The shortest entry is `"":{"dtype":"F4","shape":[],"data_offsets":[0,0]}`, and a comma.
         let mut guess = header.text.len().div_ceil(49);
         loop {
@@ -274,7 +284,7 @@ impl Header<'_> {
     /// What is wrong with an entry, or with the header's text.
     pub fn count(&self) -> Result<Count, Error> {
         let mut count = Count { tensors: 0, metadata_entries: 0 };
-        let mut walk = Walk::new(self);
+        let mut walk = Walk::new(self.parts());
         while let Some(item) = walk.next()? {
             match item {
                 Item::Tensor(_) => count.tensors = count.tensors.saturating_add(1),
@@ -288,33 +298,38 @@ impl Header<'_> {
 }
 
 /// Fills slots from a header and checks it, and tells how many slots that were.
-fn fill(header: &Header<'_>, slots: &mut [TensorSlot]) -> Result<(usize, Facts), Error> {
-    let Walked { tensors, metadata, in_order, keys_checked, clash } = walk(header, slots)?;
-    let needed = tensors.max(metadata.map_or(0, |metadata| metadata.len()));
-    if needed > slots.len() {
-        let kind = ErrorKind::TooFewSlots { needed: to_u64(needed), given: to_u64(slots.len()) };
-        return Err(Error::new(kind));
-    }
-    if let Some(clash) = clash {
-        return Err(clash);
-    }
-    if let (Some(metadata), false) = (metadata, keys_checked) {
-        // The metadata came so late that too few slots were free. Now all can be, and once the keys
-        // are known to be distinct the tensors can be walked over again.
-        distinct_keys(header, metadata, slots)?;
-        walk(header, slots)?;
-    }
+#[inline]
+fn fill(header: Parts<'_, '_>, slots: &mut [TensorSlot]) -> Result<(usize, Facts), Error> {
+    let mut keys_known = false;
+    let Walked { tensors, metadata, in_order, .. } = loop {
+        let walked = walk(header, slots)?;
+        let keys = walked.metadata.map_or(0, |metadata| metadata.len());
+        let needed = walked.tensors.max(keys);
+        if needed > slots.len() {
+            return Err(too_few_slots(needed, slots.len()));
+        }
+        if let Some(clash) = walked.clash {
+            return Err(clash);
+        }
+        match walked.metadata {
+            Some(metadata) if !walked.keys_checked && !keys_known => {
+                // The metadata came so late that too few slots were free. Now all can be, and once
+                // the keys are known to be distinct the tensors can be walked over again.
+                distinct_keys(metadata, slots)?;
+                keys_known = true;
+            }
+            _ => break walked,
+        }
+    };
     let filled = slots.get_mut(..tensors).unwrap_or_default();
     if !in_order {
-        sort_by_offset(filled);
+        order::by_offset(filled);
     }
     // A name that stands twice is the better explanation of an overlap.
-    let index = names::build(header.text, filled).map_err(|clash| {
-        let (first, second) = in_header_order(filled, clash);
-        let span = NameSpan { start: second.name, len: second.name_len };
-        let first = FRAME_BYTES.saturating_add(u64::from(first.name));
-        Error::at(ErrorKind::DuplicateName { first }, to_usize(second.name)).of(span)
-    })?;
+    let index = match names::build(header.text, filled) {
+        Ok(index) => index,
+        Err(clash) => return Err(duplicate_name(filled, clash)),
+    };
     check_chain(header, filled)?;
     let facts = Facts {
         metadata: metadata.map(|metadata| metadata.place()),
@@ -323,6 +338,20 @@ fn fill(header: &Header<'_>, slots: &mut [TensorSlot]) -> Result<(usize, Facts),
         dequant_elements: header.limits.dequant_elements,
     };
     Ok((tensors, facts))
+}
+
+#[cold]
+fn too_few_slots(needed: usize, given: usize) -> Error {
+    let (needed, given) = (to_u64(needed), to_u64(given));
+    Error::new(ErrorKind::TooFewSlots { needed, given })
+}
+
+#[cold]
+fn duplicate_name(slots: &[TensorSlot], clash: Clash) -> Error {
+    let (first, second) = in_header_order(slots, clash);
+    let span = NameSpan { start: second.name, len: second.name_len };
+    let first = FRAME_BYTES.saturating_add(u64::from(first.name));
+    Error::at(ErrorKind::DuplicateName { first }, to_usize(second.name)).of(span)
 }
 
 /// What one walk over a header found.
@@ -339,40 +368,51 @@ struct Walked<'a> {
 }
 
 /// Walks over the header and fills as many slots as there are.
-fn walk<'a>(header: &Header<'a>, slots: &mut [TensorSlot]) -> Result<Walked<'a>, Error> {
+#[inline(always)]
+fn walk<'a>(header: Parts<'_, 'a>, slots: &mut [TensorSlot]) -> Result<Walked<'a>, Error> {
     let mut walked =
         Walked { tensors: 0, metadata: None, in_order: true, keys_checked: true, clash: None };
     let mut previous = (0, 0);
     let mut walk = Walk::new(header);
-    while let Some(item) = walk.next()? {
-        match item {
-            Item::Tensor(entry) => {
-                walked.in_order &= previous <= (entry.begin, entry.end);
-                previous = (entry.begin, entry.end);
-                if let Some(slot) = slots.get_mut(walked.tensors) {
-                    *slot = slot_of(header.text, &entry);
+    loop {
+        let entry = match walk.next_quick() {
+            Some(entry) => entry,
+            None if walk.has_ended() => return Ok(walked),
+            None => match walk.next_by_token()? {
+                Some(Item::Tensor(entry)) => entry,
+                Some(Item::Metadata(metadata)) => {
+                    walked.see_metadata(metadata, slots);
+                    continue;
                 }
-                walked.tensors = walked.tensors.saturating_add(1);
-            }
-            Item::Metadata(metadata) => {
-                walked.metadata = metadata;
-                if let Some(metadata) = metadata {
-                    let free = slots.get_mut(walked.tensors..).unwrap_or_default();
-                    walked.keys_checked = free.len() >= metadata.len();
-                    if walked.keys_checked {
-                        walked.clash = distinct_keys(header, metadata, free).err();
-                    }
-                }
-            }
+                None => return Ok(walked),
+            },
+        };
+        walked.in_order &= previous <= (entry.begin, entry.end);
+        previous = (entry.begin, entry.end);
+        if let Some(slot) = slots.get_mut(walked.tensors) {
+            *slot = slot_of(&entry);
+        }
+        walked.tensors = walked.tensors.saturating_add(1);
+    }
+}
+
+impl<'a> Walked<'a> {
+    /// Checks the metadata's keys in the slots that are free, if these are enough.
+    #[inline(never)]
+    fn see_metadata(&mut self, metadata: Option<Metadata<'a>>, slots: &mut [TensorSlot]) {
+        self.metadata = metadata;
+        let Some(metadata) = metadata else { return };
+        let free = slots.get_mut(self.tensors..).unwrap_or_default();
+        self.keys_checked = free.len() >= metadata.len();
+        if self.keys_checked {
+            self.clash = distinct_keys(metadata, free).err();
         }
     }
-    Ok(walked)
 }
 
 #[inline]
-fn slot_of(header: &str, entry: &Entry<'_>) -> TensorSlot {
-    let name = Text::in_header(header, entry.name);
-    let hash = names::hash(name, entry.name.escaped);
+fn slot_of(entry: &Entry<'_>) -> TensorSlot {
+    let hash = names::hash(entry.name);
     TensorSlot {
         begin: entry.begin,
         end: entry.end,
@@ -389,17 +429,13 @@ fn slot_of(header: &str, entry: &Entry<'_>) -> TensorSlot {
 
 /// Checks that no key of the metadata stands twice. `scratch` has at least as many slots as it has
 /// keys.
-fn distinct_keys(
-    header: &Header<'_>,
-    metadata: Metadata<'_>,
-    scratch: &mut [TensorSlot],
-) -> Result<(), Error> {
+fn distinct_keys(metadata: Metadata<'_>, scratch: &mut [TensorSlot]) -> Result<(), Error> {
     let scratch = scratch.get_mut(..metadata.len()).unwrap_or_default();
     if scratch.len() < 2 {
         return Ok(());
     }
     for (slot, key) in scratch.iter_mut().zip(metadata.keys()) {
-        let hash = names::hash(Text::in_header(header.text, key), key.escaped);
+        let hash = names::hash(key);
         *slot = TensorSlot {
             name: key.start,
             name_len: to_u32(key.raw.len()),
@@ -409,7 +445,7 @@ fn distinct_keys(
             ..TensorSlot::EMPTY
         };
     }
-    match names::build(header.text, scratch) {
+    match names::build(metadata.header(), scratch) {
         Ok(_) => Ok(()),
         Err(clash) => {
             let (first, second) = in_header_order(scratch, clash);
@@ -430,28 +466,9 @@ fn in_header_order(slots: &[TensorSlot], clash: Clash) -> (TensorSlot, TensorSlo
     }
 }
 
-/// Sorts slots by the order of their data. Of those without bytes, the header's order decides.
-#[cold]
-fn sort_by_offset(slots: &mut [TensorSlot]) {
-    let key = |slot: &TensorSlot| (slot.begin, slot.end, slot.name);
-    let len = slots.len();
-    heapsort(
-        slots,
-        len,
-        |slots, a, b| match (slots.get(a), slots.get(b)) {
-            (Some(a), Some(b)) => key(a) < key(b),
-            _ => false,
-        },
-        |slots, a, b| {
-            if a < slots.len() && b < slots.len() {
-                slots.swap(a, b);
-            }
-        },
-    );
-}
-
 /// Checks that slots in data order cover the data region from begin to end, each byte once.
-fn check_chain(header: &Header<'_>, slots: &[TensorSlot]) -> Result<(), Error> {
+#[inline]
+fn check_chain(header: Parts<'_, '_>, slots: &[TensorSlot]) -> Result<(), Error> {
     let mut end = 0;
     for slot in slots {
         if slot.begin != end {
@@ -473,7 +490,7 @@ fn check_chain(header: &Header<'_>, slots: &[TensorSlot]) -> Result<(), Error> {
 
 /// The error that a tensor does not begin where the one before it ends, said at its data_offsets.
 #[cold]
-fn broken_chain(header: &Header<'_>, slot: &TensorSlot, previous_end: u64) -> Error {
+fn broken_chain(header: Parts<'_, '_>, slot: &TensorSlot, previous_end: u64) -> Error {
     let begin = slot.begin;
     let kind = if begin > previous_end {
         ErrorKind::Hole { begin: previous_end, end: begin }

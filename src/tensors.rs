@@ -3,7 +3,7 @@
 use core::fmt;
 
 use crate::error::Error;
-use crate::header::Header;
+use crate::header::{Header, Parts};
 use crate::limits::Limits;
 use crate::metadata::Metadata;
 use crate::slot::TensorSlot;
@@ -43,8 +43,8 @@ impl<'a, 's> SafeTensors<'a, 's> {
         slots: &'s mut [TensorSlot],
         limits: &Limits,
     ) -> Result<Self, Error> {
-        let (header, data) = Header::of_file(file, limits)?;
-        Ok(SafeTensors { table: Table::parse(&header, slots)?, data })
+        let (header, data) = Parts::of_file(file, limits)?;
+        Ok(SafeTensors { table: Table::of_parts(header, slots)?, data })
     }
 
     /// The tensor with this name, however the name is spelled in the header. For the cost see

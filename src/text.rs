@@ -5,7 +5,7 @@ use core::fmt::{self, Write as _};
 use core::hash::{Hash, Hasher};
 
 use crate::convert::{to_u32, to_u64, to_usize};
-use crate::error::{Error, ErrorKind, StringKind};
+use crate::error::{Error, ErrorKind, NameSpan, StringKind};
 
 /// A string as the tokenizer finds it, between its quotes. It is well-formed: every escape in it is
 /// one of JSON's and stands for a character.
@@ -20,6 +20,11 @@ pub(crate) struct Str<'a> {
 }
 
 impl Str<'_> {
+    /// Where it stands, for a message.
+    pub(crate) fn span(&self) -> NameSpan {
+        NameSpan { start: self.start, len: to_u32(self.raw.len()) }
+    }
+
     /// Refuses a string of more than `limit` bytes, decoded.
     #[inline]
     pub(crate) fn check_len(&self, what: StringKind, limit: u32) -> Result<(), Error> {
@@ -84,7 +89,7 @@ impl<'a> Text<'a> {
     /// The decoded characters.
     #[must_use]
     pub fn chars(&self) -> Chars<'a> {
-        Chars { raw: self.raw.chars() }
+        Chars { rest: self.raw }
     }
 
     /// Bytes of the decoded string, as UTF-8.
@@ -137,40 +142,149 @@ impl<'a> Text<'a> {
 
 /// Bytes, as UTF-8, of the string that is spelled so.
 pub(crate) fn decoded_len(raw: &str) -> usize {
-    match memchr::memchr(b'\\', raw.as_bytes()) {
-        None => raw.len(),
-        Some(_) => Chars { raw: raw.chars() }.map(char::len_utf8).fold(0, usize::saturating_add),
+    let mut len: usize = 0;
+    each_byte(raw.as_bytes(), |_| len = len.wrapping_add(1));
+    len
+}
+
+/// Gives the bytes of the string that is spelled so, one after another.
+#[inline]
+pub(crate) fn each_byte(raw: &[u8], mut byte: impl FnMut(u8)) {
+    let mut rest = raw;
+    while let [first, after @ ..] = rest {
+        rest = after;
+        if *first != b'\\' {
+            byte(*first);
+            continue;
+        }
+        let (c, len) = unescape(rest);
+        rest = rest.get(len..).unwrap_or_default();
+        match u8::try_from(c) {
+            Ok(ascii @ 0..=0x7f) => byte(ascii),
+            _ => c.encode_utf8(&mut [0; 4]).bytes().for_each(&mut byte),
+        }
     }
+}
+
+/// Decodes a string into a buffer, if that has eight bytes more than the string's spelling, by which
+/// plain bytes can be copied eight at a time.
+#[inline]
+pub(crate) fn decode_into<'b>(raw: &[u8], buffer: &'b mut [u8]) -> Option<&'b [u8]> {
+    if buffer.len() < raw.len().saturating_add(8) {
+        return None;
+    }
+    let mut rest = raw;
+    let mut len: usize = 0;
+    while let Some(word) = rest.first_chunk::<8>() {
+        *buffer.get_mut(len..)?.first_chunk_mut()? = *word;
+        let plain = plain_bytes(*word);
+        len = len.wrapping_add(plain);
+        rest = rest.get(plain..)?;
+        if let ([b'\\', escape @ ..], true) = (rest, plain < 8) {
+            let (c, taken) = unescape(escape);
+            rest = escape.get(taken..)?;
+            len = len.wrapping_add(put(c, buffer.get_mut(len..)?)?);
+        }
+    }
+    each_byte(rest, |byte| {
+        if let Some(place) = buffer.get_mut(len) {
+            *place = byte;
+        }
+        len = len.wrapping_add(1);
+    });
+    buffer.get(..len)
+}
+
+/// How many bytes come before the first backslash.
+#[inline]
+fn plain_bytes(word: [u8; 8]) -> usize {
+    let difference = u64::from_le_bytes(word) ^ 0x5c5c_5c5c_5c5c_5c5c;
+    let backslashes = difference.wrapping_sub(0x0101_0101_0101_0101) & !difference;
+    to_usize((backslashes & 0x8080_8080_8080_8080).trailing_zeros() >> 3)
+}
+
+/// Writes a character as UTF-8, and tells how many bytes it takes.
+#[inline]
+fn put(c: char, buffer: &mut [u8]) -> Option<usize> {
+    if let Ok(ascii @ 0..=0x7f) = u8::try_from(c) {
+        *buffer.first_mut()? = ascii;
+        return Some(1);
+    }
+    let mut bytes = [0; 4];
+    let len = c.encode_utf8(&mut bytes).len();
+    *buffer.first_chunk_mut()? = bytes;
+    Some(len)
+}
+
+/// The character of an escape whose backslash has been taken, and how many bytes more it has.
+#[inline(always)]
+fn unescape(rest: &[u8]) -> (char, usize) {
+    let c = match rest {
+        [b'u', a, b, c, d, rest @ ..] => {
+            let value = hex_value([*a, *b, *c, *d]);
+            match (value, rest) {
+                (0xd800..=0xdbff, [_, _, a, b, c, d, ..]) => {
+                    let low = hex_value([*a, *b, *c, *d]);
+                    let pair = ((value & 0x3ff) << 10) | (low & 0x3ff);
+                    return (replaced(0x1_0000_u32.wrapping_add(pair)), 11);
+                }
+                _ => return (replaced(value), 5),
+            }
+        }
+        [b'b', ..] => '\u{8}',
+        [b'f', ..] => '\u{c}',
+        [b'n', ..] => '\n',
+        [b'r', ..] => '\r',
+        [b't', ..] => '\t',
+        [itself, ..] => char::from(*itself),
+        [] => char::REPLACEMENT_CHARACTER,
+    };
+    (c, 1)
+}
+
+/// The character of a number; of those that are none, of which no well-formed string has one, that
+/// which stands for such.
+fn replaced(value: u32) -> char {
+    char::from_u32(value).unwrap_or(char::REPLACEMENT_CHARACTER)
+}
+
+/// The number that four hexadecimal digits are, all four at a time.
+#[inline]
+pub(crate) fn hex_digits(digits: [u8; 4]) -> Option<u32> {
+    const EACH: u32 = 0x0101_0101;
+    let each = |byte: u32| EACH.wrapping_mul(byte);
+    let digits = u32::from_be_bytes(digits);
+    // One in every byte that is a letter, if it is a digit of either kind.
+    let letter = (digits >> 6) & EACH;
+    let low = digits & each(0x0f);
+    let value = low.wrapping_add(letter.wrapping_mul(9));
+    // The upper half of a byte is 3, or 4 or 6 in a letter; the lower is at most 9, or from 1 to 6.
+    let upper = digits & each(0xf0) & !letter.wrapping_mul(0x20);
+    let right = upper == each(0x30).wrapping_add(letter.wrapping_mul(0x10))
+        && low.wrapping_add(each(6)).wrapping_add(letter.wrapping_mul(3)) & each(0x10) == 0
+        && (low | each(0x10)).wrapping_sub(letter) & each(0x10) == each(0x10);
+    right.then_some(from_nibbles(value))
+}
+
+/// The number that four hexadecimal digits are, if they are any.
+#[inline]
+fn hex_value(digits: [u8; 4]) -> u32 {
+    let digits = u32::from_be_bytes(digits);
+    let letter = (digits >> 6) & 0x0101_0101;
+    from_nibbles((digits & 0x0f0f_0f0f).wrapping_add(letter.wrapping_mul(9)))
+}
+
+/// The number whose four hexadecimal digits are the bytes of this one.
+#[inline]
+fn from_nibbles(value: u32) -> u32 {
+    let pairs = value | value >> 4;
+    pairs >> 8 & 0xff00 | pairs & 0x00ff
 }
 
 /// The decoded characters of a [`Text`].
 #[derive(Debug, Clone)]
 pub struct Chars<'a> {
-    raw: core::str::Chars<'a>,
-}
-
-impl Chars<'_> {
-    fn hex_digits(&mut self) -> u32 {
-        let mut value = 0;
-        for _ in 0..4 {
-            let digit = self.raw.next().and_then(|digit| digit.to_digit(16)).unwrap_or(0);
-            value = (value << 4) | digit;
-        }
-        value
-    }
-
-    /// The character of an escape that begins with `\u`, which has been taken.
-    fn unicode_escape(&mut self) -> char {
-        let mut value = self.hex_digits();
-        if let 0xd800..=0xdbff = value {
-            // The second half of the pair: a backslash, a `u`, four digits.
-            self.raw.next();
-            self.raw.next();
-            let low = self.hex_digits();
-            value = 0x1_0000_u32.wrapping_add(((value & 0x3ff) << 10) | (low & 0x3ff));
-        }
-        char::from_u32(value).unwrap_or(char::REPLACEMENT_CHARACTER)
-    }
+    rest: &'a str,
 }
 
 impl Iterator for Chars<'_> {
@@ -178,19 +292,19 @@ impl Iterator for Chars<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<char> {
-        let first = self.raw.next()?;
-        if first != '\\' {
-            return Some(first);
-        }
-        Some(match self.raw.next()? {
-            'b' => '\u{8}',
-            'f' => '\u{c}',
-            'n' => '\n',
-            'r' => '\r',
-            't' => '\t',
-            'u' => self.unicode_escape(),
-            itself => itself,
-        })
+        let (c, len) = match self.rest.as_bytes() {
+            [b'\\', escape @ ..] => {
+                let (c, len) = unescape(escape);
+                (c, len.wrapping_add(1))
+            }
+            [ascii @ 0..=0x7f, ..] => (char::from(*ascii), 1),
+            _ => {
+                let c = self.rest.chars().next()?;
+                (c, c.len_utf8())
+            }
+        };
+        self.rest = self.rest.get(len..).unwrap_or_default();
+        Some(c)
     }
 }
 
@@ -378,6 +492,20 @@ mod tests {
             for (other_raw, other) in cases {
                 assert_eq!(text(raw).cmp(&text(other_raw)), decoded.cmp(other));
                 assert_eq!(text(raw) == *other, decoded == other);
+            }
+        }
+    }
+
+    #[test]
+    fn hexadecimal_digits_are_these_and_no_others() {
+        for byte in 0..=255_u8 {
+            for place in 0..4 {
+                let mut digits = *b"a0F9";
+                digits[place] = byte;
+                let text: String = digits.iter().map(|byte| char::from(*byte)).collect();
+                let all = digits.iter().all(u8::is_ascii_hexdigit);
+                let expected = all.then(|| u32::from_str_radix(&text, 16).unwrap());
+                assert_eq!(hex_digits(digits), expected, "{text:?}");
             }
         }
     }

@@ -191,8 +191,12 @@ impl<'a> TensorView<'a> {
     /// # Errors
     /// [`NoRows`](ErrorKind::NoRows) for a scalar. A tensor with no rows at all has rows of size 0.
     pub fn row_len(&self) -> Result<u64, Error> {
-        let rows = self.shape.iter().next().ok_or(Error::new(ErrorKind::NoRows))?;
-        Ok(self.elements().checked_div(rows).unwrap_or(0))
+        Ok(self.elements().checked_div(self.rows()?).unwrap_or(0))
+    }
+
+    /// How many rows there are: the first dimension.
+    fn rows(&self) -> Result<u64, Error> {
+        self.shape.iter().next().ok_or_else(|| Error::new(ErrorKind::NoRows))
     }
 
     /// Writes the rows of a range, over the first dimension, as `f32`.
@@ -213,8 +217,8 @@ impl<'a> TensorView<'a> {
     /// elements; [`NoF32`](ErrorKind::NoF32); [`TooManyElements`](ErrorKind::TooManyElements). `out`
     /// is then as it was.
     pub fn dequant_rows(&self, rows: Range<u64>, out: &mut [f32]) -> Result<(), Error> {
-        let row_len = self.row_len()?;
-        let len = self.shape.iter().next().unwrap_or(0);
+        let len = self.rows()?;
+        let row_len = self.elements().checked_div(len).unwrap_or(0);
         let Range { start: begin, end } = rows;
         let count = match end.checked_sub(begin) {
             Some(count) if end <= len => count,

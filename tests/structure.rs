@@ -9,10 +9,34 @@ use std::path::Path;
 use safetensors_zero::*;
 
 /// The rooms of the core, each with what it may know: those before it.
-const ROOMS: [&str; 23] = [
-    "convert", "dtype", "foreign", "error", "limits", "text", "json", "shape", "header",
-    "metadata", "walk", "report", "slot", "sort", "names", "info", "table", "dequant", "view",
-    "scan", "slice", "stats", "tensors",
+const ROOMS: [&str; 27] = [
+    "convert",
+    "dtype",
+    "foreign",
+    "error",
+    "limits",
+    "text",
+    "json",
+    "shape",
+    "header",
+    "metadata",
+    "entry",
+    "quick",
+    "walk",
+    "report",
+    "slot",
+    "sort",
+    "order",
+    "names",
+    "info",
+    "table",
+    "dequant",
+    "view",
+    "scan",
+    "slice",
+    "stats",
+    "tensors",
+    "internals",
 ];
 
 fn sources(room: &str) -> Vec<(String, String)> {

@@ -11,6 +11,18 @@ pub(super) fn each<const N: usize>(bytes: &[u8], out: &mut [f32], widen: impl Fn
     }
 }
 
+/// Copies F32.
+pub(super) fn f32(bytes: &[u8], out: &mut [f32]) {
+    if cfg!(target_endian = "little") {
+        let out: &mut [u8] = bytemuck::cast_slice_mut(out);
+        if let Some(bytes) = bytes.get(..out.len()) {
+            out.copy_from_slice(bytes);
+        }
+    } else {
+        each(bytes, out, |quad| f32::from_bits(u32::from_le_bytes(quad)));
+    }
+}
+
 /// `as` on numbers rounds to nearest, ties to even, which is what is asked for here.
 #[allow(clippy::as_conversions, clippy::cast_precision_loss, clippy::cast_possible_truncation)]
 mod rounding {
@@ -52,6 +64,21 @@ pub(super) fn f16(bytes: &[u8], out: &mut [f32]) {
     each(bytes, out, |pair| widen_f16(u16::from_le_bytes(pair)));
 }
 
+/// Widens F8_E5M2, which is the upper half of an F16, likewise.
+pub(super) fn e5m2(bytes: &[u8], out: &mut [f32]) {
+    let half = |code: u8| u16::from(code) << 8;
+    #[cfg(feature = "std")]
+    if hardware::converts_f16() {
+        hardware::f16_in_blocks::<1>(bytes, out, |codes, halves| {
+            for (place, code) in halves.iter_mut().zip(codes) {
+                *place = half(*code);
+            }
+        });
+        return;
+    }
+    each(bytes, out, |[code]| widen_f16(half(code)));
+}
+
 /// The `f32` of an F16, by integer arithmetic and one subtraction of normal numbers.
 #[inline]
 pub(super) fn widen_f16(half: u16) -> f32 {
@@ -78,7 +105,7 @@ pub(super) fn widen_f16(half: u16) -> f32 {
 /// at run time by `half`.
 #[cfg(feature = "std")]
 mod hardware {
-    use half::slice::HalfFloatSliceExt;
+    use half::slice::{HalfBitsSliceExt, HalfFloatSliceExt};
 
     #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
     pub(super) fn converts_f16() -> bool {
@@ -95,30 +122,53 @@ mod hardware {
         false
     }
 
-    /// Elements converted at a time where the bytes are not aligned.
-    const BLOCK: usize = 128;
-
     /// `bytes` may be more than `out` needs.
     pub(super) fn f16(bytes: &[u8], out: &mut [f32]) {
         let bytes = bytes.get(..out.len().saturating_mul(2)).unwrap_or_default();
         if cfg!(target_endian = "little") {
-            if let Ok(halves) = bytemuck::try_cast_slice::<u8, half::f16>(bytes) {
-                if halves.len() == out.len() {
-                    halves.convert_to_f32_slice(out);
-                }
+            if let Ok(halves) = bytemuck::try_cast_slice::<u8, u16>(bytes) {
+                convert(halves, out);
                 return;
             }
         }
-        let mut block = [half::f16::ZERO; BLOCK];
-        for (out, bytes) in out.chunks_mut(BLOCK).zip(bytes.chunks(BLOCK * 2)) {
-            for (half, pair) in block.iter_mut().zip(bytes.chunks_exact(2)) {
-                if let Some(pair) = pair.first_chunk() {
-                    *half = half::f16::from_le_bytes(*pair);
+        f16_in_blocks::<2>(bytes, out, |pairs, halves| {
+            if cfg!(target_endian = "little") {
+                let halves: &mut [u8] = bytemuck::cast_slice_mut(halves);
+                if halves.len() == pairs.len() {
+                    halves.copy_from_slice(pairs);
+                }
+            } else {
+                for (place, pair) in halves.iter_mut().zip(pairs.chunks_exact(2)) {
+                    *place = pair.first_chunk().map_or(0, |pair| u16::from_le_bytes(*pair));
                 }
             }
-            if let Some(halves) = block.get(..out.len()) {
-                halves.convert_to_f32_slice(out);
+        });
+    }
+
+    /// Elements converted at a time that are not there as F16, or not aligned.
+    const BLOCK: usize = 256;
+
+    /// Converts elements of `N` bytes, which `halve` makes F16 of, block by block.
+    #[inline]
+    pub(super) fn f16_in_blocks<const N: usize>(
+        bytes: &[u8],
+        out: &mut [f32],
+        halve: impl Fn(&[u8], &mut [u16]),
+    ) {
+        let mut block = [0_u16; BLOCK];
+        let block_bytes = const { BLOCK.saturating_mul(N) };
+        for (out, bytes) in out.chunks_mut(BLOCK).zip(bytes.chunks(block_bytes)) {
+            if let Some(halves) = block.get_mut(..out.len()) {
+                halve(bytes, halves);
+                convert(halves, out);
             }
+        }
+    }
+
+    fn convert(halves: &[u16], out: &mut [f32]) {
+        // `half` panics on unequal lengths.
+        if halves.len() == out.len() {
+            halves.reinterpret_cast::<half::f16>().convert_to_f32_slice(out);
         }
     }
 }

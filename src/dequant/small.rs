@@ -1,153 +1,215 @@
-//! Floats of 8 bits and less: sign, exponent and mantissa of a few bits each, by table.
+//! Floats of 8 bits and less: sign, exponent and mantissa of a few bits each.
 //!
-//! The tables are computed by the compiler from the formats' parameters, which are those of the OCP
-//! specifications (OFP8 1.0, MX 1.0) and, for the FNUZ kinds, of "8-bit Numerical Formats for Deep
-//! Neural Networks" (Noune et al., 2022).
+//! The formats' parameters are those of the OCP specifications (OFP8 1.0, MX 1.0) and, for the FNUZ
+//! kinds, of "8-bit Numerical Formats for Deep Neural Networks" (Noune et al., 2022).
+//!
+//! One function widens a code of any of them. With `std` the compiler makes tables of what it says of
+//! each code, 5.5 KiB in all; without, it is called for each element, since a firmware's flash is
+//! better spent.
 
-/// What codes beyond plain numbers a format has.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Special {
-    /// None.
-    Finite,
-    /// The largest exponent is for infinity and NaN, as in IEEE 754.
-    Ieee,
-    /// All bits set but the sign is NaN.
-    LargestIsNan,
-    /// Negative zero is NaN.
-    NegativeZeroIsNan,
-}
+use super::kernels::each;
 
-/// The `f32` bits of a code with `exponent` bits of exponent, biased by `bias`, and `mantissa` bits
-/// of mantissa. Bits above these and the sign are zero.
-#[allow(
-    clippy::arithmetic_side_effects,
-    reason = "evaluated by the compiler, which stops on overflow"
-)]
-const fn widen(code: u32, exponent: u32, mantissa: u32, bias: u32, special: Special) -> u32 {
-    const QUIET_NAN: u32 = 0x7fc0_0000;
-    let sign = code >> (exponent + mantissa);
-    let magnitude = code & ((1 << (exponent + mantissa)) - 1);
-    let e = magnitude >> mantissa;
-    let m = magnitude & ((1 << mantissa) - 1);
-    let largest = (1 << (exponent + mantissa)) - 1;
-    let bits = match special {
-        Special::Ieee if e == (1 << exponent) - 1 => 0x7f80_0000 | (m << (23 - mantissa)),
-        Special::LargestIsNan if magnitude == largest => QUIET_NAN,
-        Special::NegativeZeroIsNan if sign == 1 && magnitude == 0 => return QUIET_NAN,
-        _ if e == 0 && m == 0 => 0,
-        _ if e == 0 => {
-            // Subnormal: shift the leading one to where a normal number does not store it.
-            let shift = m.leading_zeros() - (31 - mantissa);
-            let m = (m << shift) & ((1 << mantissa) - 1);
-            ((127 + 1 - bias - shift) << 23) | (m << (23 - mantissa))
-        }
-        _ => ((127 + e - bias) << 23) | (m << (23 - mantissa)),
-    };
-    bits | (sign << 31)
-}
-
-#[allow(
-    clippy::arithmetic_side_effects,
-    clippy::indexing_slicing,
-    reason = "evaluated by the compiler"
-)]
-#[allow(clippy::as_conversions, clippy::cast_possible_truncation, reason = "codes are below 256")]
-const fn table<const N: usize>(
-    exponent: u32,
+/// A float of few bits.
+pub(super) struct Format {
     mantissa: u32,
+    /// Bits of the exponent and of the mantissa together: all but the sign.
+    magnitude: u32,
+    /// What the exponent is biased by.
     bias: u32,
-    special: Special,
-) -> [u32; N] {
-    let mut table = [0; N];
-    let mut code = 0;
-    while code < N {
-        table[code] = widen(code as u32, exponent, mantissa, bias, special);
-        code += 1;
+    nan: Nan,
+    /// The `f32` of every code.
+    #[cfg(feature = "std")]
+    table: [u32; 256],
+}
+
+/// Which codes are NaN. None of these formats has infinities.
+#[derive(Clone, Copy)]
+enum Nan {
+    None,
+    /// The largest of either sign, and the NaN has it.
+    Largest,
+    /// Negative zero, and the NaN has no sign.
+    NegativeZero,
+}
+
+pub(super) static E4M3: Format = Format::new(4, 3, 7, Nan::Largest);
+pub(super) static E4M3FNUZ: Format = Format::new(4, 3, 8, Nan::NegativeZero);
+pub(super) static E5M2FNUZ: Format = Format::new(5, 2, 16, Nan::NegativeZero);
+pub(super) static E2M3: Format = Format::new(2, 3, 1, Nan::None);
+pub(super) static E3M2: Format = Format::new(3, 2, 3, Nan::None);
+/// F4, of which two elements are looked up together: see [`pair_of`].
+const E2M1: Format = Format::new(2, 1, 1, Nan::None);
+
+impl Format {
+    #[allow(
+        clippy::indexing_slicing,
+        reason = "evaluated by the compiler, which stops on overflow"
+    )]
+    const fn new(exponent: u32, mantissa: u32, bias: u32, nan: Nan) -> Format {
+        let magnitude = exponent.wrapping_add(mantissa);
+        #[allow(unused_mut, reason = "without `std` there is no table")]
+        let mut format = Format {
+            mantissa,
+            magnitude,
+            bias,
+            nan,
+            #[cfg(feature = "std")]
+            table: [0; 256],
+        };
+        #[cfg(feature = "std")]
+        {
+            let mut code: usize = 0;
+            let mut byte: u8 = 0;
+            while code < 256 {
+                format.table[code] = format.widen(byte);
+                code = code.wrapping_add(1);
+                byte = byte.wrapping_add(1);
+            }
+        }
+        format
     }
-    table
-}
 
-pub(super) static E5M2: [u32; 256] = table(5, 2, 15, Special::Ieee);
-pub(super) static E4M3: [u32; 256] = table(4, 3, 7, Special::LargestIsNan);
-pub(super) static E4M3FNUZ: [u32; 256] = table(4, 3, 8, Special::NegativeZeroIsNan);
-pub(super) static E5M2FNUZ: [u32; 256] = table(5, 2, 16, Special::NegativeZeroIsNan);
-pub(super) static E2M3: [u32; 64] = table(2, 3, 1, Special::Finite);
-pub(super) static E3M2: [u32; 64] = table(3, 2, 3, Special::Finite);
-static E2M1: [u32; 16] = table(2, 1, 1, Special::Finite);
+    /// The bits of the `f32` of a code, whose own bits above the sign are ignored.
+    #[inline]
+    const fn widen(&self, code: u8) -> u32 {
+        const QUIET_NAN: u32 = 0x7fc0_0000;
+        #[allow(clippy::as_conversions, reason = "`From` is not const")]
+        let code = code as u32;
+        let largest = !(u32::MAX << (self.magnitude & 31));
+        let sign = code >> (self.magnitude & 31) << 31;
+        let magnitude = code & largest;
+        match self.nan {
+            Nan::Largest if magnitude == largest => return QUIET_NAN | sign,
+            Nan::NegativeZero if magnitude == 0 && sign != 0 => return QUIET_NAN,
+            _ if magnitude == 0 => return sign,
+            _ => {}
+        }
+        // Where the code's bits stand in an `f32`, but for the exponent's offset.
+        let shift = 23_u32.wrapping_sub(self.mantissa) & 31;
+        let offset = 127_u32.wrapping_sub(self.bias);
+        if magnitude >> (self.mantissa & 31) != 0 {
+            return sign | (magnitude << shift).wrapping_add(offset << 23);
+        }
+        // A subnormal number becomes a normal one: its first bit goes where an `f32` does not store it.
+        let up = magnitude.leading_zeros().wrapping_sub(31_u32.wrapping_sub(self.mantissa));
+        let mantissa = magnitude << (shift.wrapping_add(up) & 31) & 0x007f_ffff;
+        sign | mantissa | offset.wrapping_add(1).wrapping_sub(up) << 23
+    }
 
-#[inline]
-fn look_up<const N: usize>(table: &[u32; N], code: u8) -> f32 {
-    f32::from_bits(table.get(usize::from(code)).copied().unwrap_or(0))
-}
+    /// The `f32` of a code.
+    #[cfg(feature = "std")]
+    #[inline]
+    fn get(&self, code: u8) -> f32 {
+        f32::from_bits(self.table.get(usize::from(code)).copied().unwrap_or(0))
+    }
 
-/// Elements of a byte each.
-pub(super) fn f8(bytes: &[u8], out: &mut [f32], table: &[u32; 256]) {
-    for (place, code) in out.iter_mut().zip(bytes) {
-        *place = look_up(table, *code);
+    /// The `f32` of a code.
+    #[cfg(not(feature = "std"))]
+    #[inline]
+    fn get(&self, code: u8) -> f32 {
+        f32::from_bits(self.widen(code))
     }
 }
 
 /// 2^(code - 127): a code is the exponent of an `f32`, but for the one that is subnormal there, and
-/// NaN.
+/// NaN. Both of these have the highest bit of the mantissa set.
 #[inline]
 pub(super) fn e8m0(code: u8) -> f32 {
-    let power = u32::from(code) << 23;
-    let subnormal = if code == 0 { 0x0040_0000 } else { 0 };
-    let nan = if code == 0xff { 0x0040_0000 } else { 0 };
-    f32::from_bits(power | subnormal | nan)
+    let exponent = u32::from(code);
+    let is_odd_one = u32::from(exponent.wrapping_add(1) & 0xff < 2);
+    f32::from_bits(exponent << 23 | is_odd_one << 22)
+}
+
+/// Elements of a byte each.
+pub(super) fn f8(bytes: &[u8], out: &mut [f32], format: &Format) {
+    each(bytes, out, |[code]| format.get(code));
 }
 
 /// Two elements in a byte, the first in the low nibble.
 pub(super) fn f4(bytes: &[u8], first: u64, out: &mut [f32]) {
-    let mut bytes = bytes.get(to_index(first >> 1)..).unwrap_or_default().iter();
+    let mut bytes = bytes.get(to_index(first >> 1)..).unwrap_or_default();
     let mut out = out;
     if first & 1 == 1 {
-        if let (Some(byte), [place, rest @ ..]) = (bytes.next(), out) {
-            *place = look_up(&E2M1, byte >> 4);
-            out = rest;
-        } else {
-            return;
-        }
+        let ([byte, after @ ..], [place, rest @ ..]) = (bytes, out) else { return };
+        [_, *place] = pair_of(*byte);
+        (bytes, out) = (after, rest);
     }
-    let mut pairs = out.chunks_exact_mut(2);
-    for (pair, byte) in (&mut pairs).zip(bytes.by_ref()) {
-        if let [low, high] = pair {
-            *low = look_up(&E2M1, byte & 0xf);
-            *high = look_up(&E2M1, byte >> 4);
-        }
+    let pairs = out.len() >> 1;
+    let Some((even, last)) = out.split_at_mut_checked(pairs << 1) else { return };
+    for (pair, byte) in even.chunks_exact_mut(2).zip(bytes) {
+        pair.copy_from_slice(&pair_of(*byte));
     }
-    if let ([place], Some(byte)) = (pairs.into_remainder(), bytes.next()) {
-        *place = look_up(&E2M1, byte & 0xf);
+    if let ([place], Some(byte)) = (last, bytes.get(pairs)) {
+        [*place, _] = pair_of(*byte);
     }
 }
 
-/// Four elements in three bytes, the first in the lowest bits.
-pub(super) fn f6(bytes: &[u8], first: u64, out: &mut [f32], table: &[u32; 64]) {
-    let group = to_index((first >> 2).saturating_mul(3));
-    let mut groups = bytes.get(group..).unwrap_or_default().chunks_exact(3);
-    let codes = |group: &[u8]| match group {
-        [a, b, c] => {
-            let bits = u32::from_le_bytes([*a, *b, *c, 0]);
-            [bits, bits >> 6, bits >> 12, bits >> 18].map(|code| code.to_le_bytes()[0] & 0x3f)
+/// The two elements in a byte.
+#[cfg(feature = "std")]
+#[inline]
+fn pair_of(byte: u8) -> [f32; 2] {
+    /// Both elements of every byte.
+    static PAIRS: [[u32; 2]; 256] = {
+        let mut pairs = [[0; 2]; 256];
+        let (mut at, mut byte): (usize, u8) = (0, 0);
+        #[allow(clippy::indexing_slicing, reason = "evaluated by the compiler")]
+        while at < 256 {
+            pairs[at] = [E2M1.widen(byte), E2M1.widen(byte >> 4)];
+            (at, byte) = (at.wrapping_add(1), byte.wrapping_add(1));
         }
-        _ => [0; 4],
+        pairs
     };
+    PAIRS.get(usize::from(byte)).map_or([0.0; 2], |pair| pair.map(f32::from_bits))
+}
+
+/// The two elements in a byte.
+#[cfg(not(feature = "std"))]
+#[inline]
+fn pair_of(byte: u8) -> [f32; 2] {
+    [byte, byte >> 4].map(|code| f32::from_bits(E2M1.widen(code)))
+}
+
+/// Four elements in three bytes, the first in the lowest bits.
+pub(super) fn f6(bytes: &[u8], first: u64, out: &mut [f32], format: &Format) {
+    let group = to_index((first >> 2).saturating_mul(3));
+    let mut bytes = bytes.get(group..).unwrap_or_default();
     let mut out = out;
     let skip = to_index(first & 3);
     if skip != 0 {
+        let Some((group, after)) = bytes.split_first_chunk() else { return };
         let split = out.len().min(4_usize.saturating_sub(skip));
         let Some((head, rest)) = out.split_at_mut_checked(split) else { return };
-        let Some(group) = groups.next() else { return };
-        for (place, code) in head.iter_mut().zip(codes(group).into_iter().skip(skip)) {
-            *place = look_up(table, code);
+        for (place, element) in head.iter_mut().zip(four(*group, format).into_iter().skip(skip)) {
+            *place = element;
         }
-        out = rest;
+        (bytes, out) = (after, rest);
     }
-    for (places, group) in out.chunks_mut(4).zip(groups) {
-        for (place, code) in places.iter_mut().zip(codes(group)) {
-            *place = look_up(table, code);
+    // Eight elements are in six bytes, which are read with the two after them.
+    while let (Some(word), true) = (bytes.first_chunk(), out.len() >= 8) {
+        let mut bits = u64::from_le_bytes(*word);
+        let (eight, rest) = core::mem::take(&mut out).split_at_mut_checked(8).unwrap_or_default();
+        for place in eight {
+            let [code, ..] = bits.to_le_bytes();
+            *place = format.get(code & 0x3f);
+            bits >>= 6;
+        }
+        (bytes, out) = (bytes.get(6..).unwrap_or_default(), rest);
+    }
+    for (places, group) in out.chunks_mut(4).zip(bytes.chunks_exact(3)) {
+        let group = group.first_chunk().copied().unwrap_or_default();
+        for (place, element) in places.iter_mut().zip(four(group, format)) {
+            *place = element;
         }
     }
+}
+
+/// The elements in a group of three bytes.
+fn four([a, b, c]: [u8; 3], format: &Format) -> [f32; 4] {
+    let bits = u32::from_le_bytes([a, b, c, 0]);
+    [bits, bits >> 6, bits >> 12, bits >> 18].map(|bits| {
+        let [code, ..] = bits.to_le_bytes();
+        format.get(code & 0x3f)
+    })
 }
 
 /// A position in bytes that are in memory.

@@ -3,6 +3,7 @@
 
 pub mod corpus;
 pub mod file;
+pub mod hostile;
 pub mod model;
 pub mod naive;
 pub mod paths;

@@ -1,0 +1,117 @@
+//! Promise: the quick way through a header decides nothing: whatever the spelling, the tokenizer
+//! alone says the same, entry by entry and error by error.
+
+#![allow(clippy::restriction, clippy::pedantic, missing_docs, unreachable_pub)]
+
+#[allow(dead_code)]
+mod support;
+
+use quickcheck::QuickCheck;
+use safetensors_zero::internals::walk_both_ways;
+use safetensors_zero::Limits;
+use support::model::Model;
+use support::rng::Rng;
+use support::{corpus, file, hostile};
+
+const PRESETS: [Limits; 3] = [Limits::DEFAULT, Limits::STRICT, Limits::TIGHT];
+
+/// Members that went the quick way under default limits.
+fn check(file: &[u8]) -> usize {
+    let walks = PRESETS.map(|limits| walk_both_ways(file, &limits));
+    for walk in walks {
+        assert_ne!(walk, Some(Err(())), "{}", file[..file.len().min(3000)].escape_ascii());
+    }
+    walks[0].map_or(0, Result::unwrap)
+}
+
+#[test]
+fn in_the_corpus_and_in_hostile_headers() {
+    for case in corpus::files() {
+        check(&case.bytes());
+    }
+    for kind in hostile::KINDS {
+        check(&kind.file(20_000));
+    }
+}
+
+#[test]
+fn in_any_spelling_whole_and_damaged() {
+    fn property(model: Model, seed: u64) -> bool {
+        let (whole, _) = model.write();
+        check(&whole);
+        let mut rng = Rng(seed);
+        let header_len = u64::from_le_bytes(*whole.first_chunk().unwrap()) as usize;
+        for _ in 0..20 {
+            let mut header = whole[8..8 + header_len].to_vec();
+            let at = rng.below(header.len());
+            match rng.below(4) {
+                0 => header[at] = *rng.choose(b"{}[],:\"\\0123456789-.eu \n\0"),
+                1 => header.insert(at, *rng.choose(b"{}[],:\"\\0123456789-.eu \n\t\r")),
+                2 => drop(header.remove(at)),
+                _ => header[at] = rng.next() as u8,
+            }
+            check(&file::file(header, &[]));
+        }
+        true
+    }
+    let tests = if cfg!(debug_assertions) { 500 } else { 5_000 };
+    QuickCheck::new().tests(tests).quickcheck(property as fn(Model, u64) -> bool);
+}
+
+/// A header of three tensors, its pieces joined as writers of JSON do.
+fn spelled(names: [&str; 3], order: [usize; 3], colon: &str, comma: &str, indent: &str) -> Vec<u8> {
+    let line = |depth: usize| {
+        if indent.is_empty() {
+            String::new()
+        } else {
+            format!("\n{}", indent.repeat(depth))
+        }
+    };
+    let array = |a: &str, b: &str| format!("[{0}{a}{comma}{0}{b}{1}]", line(3), line(2));
+    let entries: Vec<String> = names
+        .iter()
+        .enumerate()
+        .map(|(i, name)| {
+            let (begin, end) = (i * 123_456_789, (i + 1) * 123_456_789);
+            let fields = [
+                format!(r#""dtype":{colon}"U8""#),
+                format!(r#""shape":{colon}{}"#, array("1", "123456789")),
+                format!(r#""data_offsets":{colon}{}"#, array(&begin.to_string(), &end.to_string())),
+            ];
+            let fields: Vec<&str> = order.iter().map(|field| fields[*field].as_str()).collect();
+            let join = format!(
+                ",{}{}",
+                if indent.is_empty() { comma.trim_start_matches(',') } else { "" },
+                line(2)
+            );
+            format!(
+                r#"{}"{name}":{colon}{{{}{}{}}}"#,
+                line(1),
+                line(2),
+                fields.join(&join),
+                line(1)
+            )
+        })
+        .collect();
+    let join = if indent.is_empty() { comma } else { "," };
+    file::file(format!("{{{}{}}}        ", entries.join(join), line(0)), &[])
+}
+
+#[test]
+fn usual_spellings_do_go_the_quick_way() {
+    let names = ["model.layers.0.mlp.up_proj.weight", "a", "with a space and an escape \\u00e9!"];
+    for order in [[0, 1, 2], [2, 0, 1], [1, 0, 2], [2, 1, 0], [0, 2, 1], [1, 2, 0]] {
+        for (colon, comma, indent) in [
+            ("", ",", ""),
+            (" ", ", ", ""),
+            (" ", ",", "  "),
+            (" ", ",", "    "),
+            (" ", ",", "\u{20}"),
+        ] {
+            let quick = check(&spelled(names, order, colon, comma, indent));
+            // Whether there is white space is found out by the tokenizer at the first member.
+            let expected = if colon.is_empty() { 3 } else { 2 };
+            assert_eq!(quick, expected, "{order:?} {colon:?} {comma:?} {indent:?}");
+        }
+    }
+}
