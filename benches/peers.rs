@@ -141,6 +141,7 @@ fn parse(tables: &Tables) {
             );
         }
     }
+    #[cfg(target_endian = "little")] // the others sonic-rs does not compile for
     if tables.title("parse into slots, beside sonic-rs skipping the text") {
         for n in SIZES {
             let file = llama(n, Spelling::Compact);
