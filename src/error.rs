@@ -4,6 +4,7 @@
 //! in the file rather than the name; `Error::in_file` reads it back from there.
 
 mod kind;
+mod sentence;
 mod terms;
 
 use core::fmt;
@@ -12,7 +13,7 @@ use core::ops::Range;
 use crate::convert::to_u64;
 
 pub use kind::ErrorKind;
-pub use terms::{Expected, Field, JsonType, Key, StringKind};
+pub use terms::{Expected, Field, JsonType, Key, ShardNameFault, StringKind};
 
 /// Bytes of the header's length at the beginning of a file. Positions in errors count from the
 /// beginning of the file, positions in the header's text from there.
@@ -40,7 +41,9 @@ pub struct Error {
     kind: ErrorKind,
     /// `u64::MAX`: nowhere.
     byte: u64,
-    name: NameSpan,
+    /// Where the name begins in the file; `u64::MAX`: nowhere.
+    name: u64,
+    name_len: u32,
 }
 
 /// Where a tensor's name stands in the header's text, between its quotes, as it is spelled there.
@@ -50,16 +53,11 @@ pub(crate) struct NameSpan {
     pub(crate) len: u32,
 }
 
-impl NameSpan {
-    /// No name.
-    pub(crate) const NONE: NameSpan = NameSpan { start: u32::MAX, len: 0 };
-}
-
 impl Error {
     /// An error that has no place in the file: the caller asked for what cannot be.
     #[cold]
     pub(crate) fn new(kind: ErrorKind) -> Error {
-        Error { kind, byte: u64::MAX, name: NameSpan::NONE }
+        Error { kind, byte: u64::MAX, name: u64::MAX, name_len: 0 }
     }
 
     /// An error at a byte of the file.
@@ -77,7 +75,15 @@ impl Error {
     /// The same error, said of a tensor.
     #[cold]
     pub(crate) fn of(self, name: NameSpan) -> Error {
-        Error { name, ..self }
+        let start = FRAME_BYTES.saturating_add(u64::from(name.start));
+        Error { name: start, name_len: name.len, ..self }
+    }
+
+    /// The same error, of a text that has no frame before it: a shard index.
+    #[cold]
+    pub(crate) fn without_frame(self) -> Error {
+        let shifted = |at: u64| if at == u64::MAX { at } else { at.saturating_sub(FRAME_BYTES) };
+        Error { byte: shifted(self.byte), name: shifted(self.name), ..self }
     }
 
     /// What went wrong, with its numbers.
@@ -97,15 +103,8 @@ impl Error {
     /// they are spelled there. `None` where the error concerns no one tensor.
     #[must_use]
     pub fn tensor(&self) -> Option<Range<u64>> {
-        if self.name == NameSpan::NONE {
-            return None;
-        }
-        let start = FRAME_BYTES.saturating_add(u64::from(self.name.start));
-        Some(start..start.saturating_add(u64::from(self.name.len)))
-    }
-
-    pub(crate) fn name_span(&self) -> Option<NameSpan> {
-        (self.name != NameSpan::NONE).then_some(self.name)
+        let end = self.name.saturating_add(u64::from(self.name_len));
+        (self.name != u64::MAX).then_some(self.name..end)
     }
 }
 

@@ -28,6 +28,7 @@ mod sort;
 mod order;
 mod names;
 mod info;
+mod extent;
 mod table;
 pub mod dequant;
 mod view;
@@ -35,23 +36,37 @@ mod scan;
 pub mod slice;
 pub mod stats;
 mod tensors;
+#[cfg(feature = "alloc")]
+mod owned;
+mod source;
+mod reader;
+mod index;
+#[cfg(feature = "alloc")]
+mod weight_map;
 #[doc(hidden)]
 pub mod internals;
 
 pub use dtype::{Dtype, DtypeClass, DtypeSet, ParseDtypeError};
-pub use error::{Error, ErrorKind, Expected, Field, JsonType, Key, StringKind};
+pub use error::{Error, ErrorKind, Expected, Field, JsonType, Key, ShardNameFault, StringKind};
 pub use foreign::Foreign;
 pub use header::{Frame, Header};
+pub use index::{Index, IndexIter, ShardName, TotalSize};
 pub use info::TensorInfo;
-pub use limits::Limits;
+pub use limits::{IndexLimits, Limits};
 pub use metadata::{Metadata, MetadataIter};
+#[cfg(feature = "alloc")]
+pub use owned::OwnedTable;
+pub use reader::{Reader, SliceReader, TensorReader};
 pub use report::ErrorInFile;
 pub use scan::{Found, Scan, Scanned};
 pub use shape::{Dimensions, Shape};
 pub use slice::{Slice, SliceView, TensorIndexer};
 pub use slot::TensorSlot;
+pub use source::{EndOfSource, ReadError, Source};
 pub use stats::Stats;
 pub use table::{Alignment, Count, Table, TableIter};
 pub use tensors::{SafeTensors, TensorsIter};
 pub use text::{Chars, Text};
 pub use view::{Element, TensorView};
+#[cfg(feature = "alloc")]
+pub use weight_map::WeightMap;

@@ -122,3 +122,78 @@ impl Default for Limits {
         Limits::DEFAULT
     }
 }
+
+/// What a reader of shard indexes accepts, and what it makes of an index whose shards do not fit it.
+///
+/// Every bound is inclusive: what is equal to it is accepted. Each shard has [`Limits`] besides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct IndexLimits {
+    /// Bytes of the index. Whatever is set here, one of 4 GiB or more is refused.
+    pub bytes: u64,
+    /// Levels of nesting, counted from the index's own object as level 1, in values that are skipped.
+    pub depth: u8,
+    /// Tensors of the index.
+    pub tensors: u32,
+    /// Shards of the index.
+    pub shards: u32,
+    /// Bytes of a tensor's name, decoded, as UTF-8.
+    pub name_bytes: u32,
+    /// Bytes of a shard's name, decoded, as UTF-8.
+    pub shard_name_bytes: u32,
+    /// Bytes of any other string, decoded, as UTF-8.
+    pub string_bytes: u32,
+    /// Accept shards in subfolders of the index's folder.
+    pub subfolders: bool,
+    /// Accept `./` before a shard's name.
+    pub dot_prefix: bool,
+    /// Accept a `weight_map` without tensors.
+    pub empty_weight_map: bool,
+    /// Accept `"metadata": null` as no metadata.
+    pub null_metadata: bool,
+    /// Accept a `total_size` that is no natural number, or not the sum of the tensors' bytes.
+    pub any_total_size: bool,
+    /// Accept tensors in shards that the index does not list. They are no part of the model.
+    pub unlisted_tensors: bool,
+    /// Accept a tensor that more than one shard has. The index tells which one counts.
+    pub tensors_in_two_shards: bool,
+}
+
+impl IndexLimits {
+    /// Accepts what loaders accept of honest indexes. It is what [`IndexLimits::default`] returns.
+    pub const DEFAULT: IndexLimits = IndexLimits {
+        bytes: 250_000_000,
+        depth: 128,
+        tensors: u32::MAX,
+        shards: 10_000,
+        name_bytes: u32::MAX,
+        shard_name_bytes: 4096,
+        string_bytes: u32::MAX,
+        subfolders: true,
+        dot_prefix: true,
+        empty_weight_map: true,
+        null_metadata: true,
+        any_total_size: true,
+        unlisted_tensors: true,
+        tensors_in_two_shards: true,
+    };
+
+    /// Accepts an index only if it and its shards say exactly the same, in the plainest form.
+    pub const STRICT: IndexLimits = IndexLimits {
+        subfolders: false,
+        dot_prefix: false,
+        empty_weight_map: false,
+        null_metadata: false,
+        any_total_size: false,
+        unlisted_tensors: false,
+        tensors_in_two_shards: false,
+        ..IndexLimits::DEFAULT
+    };
+}
+
+impl Default for IndexLimits {
+    /// [`IndexLimits::DEFAULT`].
+    fn default() -> Self {
+        IndexLimits::DEFAULT
+    }
+}

@@ -30,7 +30,20 @@ pub(crate) enum Index {
 
 /// Two slots whose names are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Clash(pub(crate) usize, pub(crate) usize);
+pub(crate) struct Clash(usize, usize);
+
+impl Clash {
+    /// The two slots, the one that comes first in the header first.
+    pub(crate) fn in_header_order(self, slots: &[TensorSlot]) -> (TensorSlot, TensorSlot) {
+        let slot = |at| slots.get(at).copied().unwrap_or_default();
+        let (a, b) = (slot(self.0), slot(self.1));
+        if a.name <= b.name {
+            (a, b)
+        } else {
+            (b, a)
+        }
+    }
+}
 
 /// The name of a slot.
 #[inline]

@@ -2,7 +2,6 @@
 
 use core::fmt;
 
-use crate::convert::to_usize;
 use crate::error::{Error, ErrorKind, Field, FRAME_BYTES};
 use crate::json::Cursor;
 use crate::text::Text;
@@ -20,35 +19,39 @@ impl Error {
     /// wrong.
     #[must_use]
     pub fn in_file<'b>(&self, file: &'b [u8]) -> ErrorInFile<'b> {
-        let start = usize::try_from(FRAME_BYTES).unwrap_or(usize::MAX);
-        self.in_header(file.get(start..).unwrap_or_default())
+        self.in_part(file, 0)
     }
 
     /// As [`Error::in_file`], given the header's text alone.
     #[must_use]
     pub fn in_header<'b>(&self, header: &'b [u8]) -> ErrorInFile<'b> {
-        let name = self.name_span().and_then(|span| {
+        self.in_part(header, FRAME_BYTES)
+    }
+
+    /// As [`Error::in_file`], given what stands from the byte `begin` of the file on.
+    fn in_part<'b>(&self, part: &'b [u8], begin: u64) -> ErrorInFile<'b> {
+        let place = |byte: u64| usize::try_from(byte.checked_sub(begin)?).ok();
+        let name = self.tensor().and_then(|span| {
+            let len = usize::try_from(span.end.checked_sub(span.start)?).ok()?;
             // With its closing quote.
-            let len = to_usize(span.len).saturating_add(1);
-            string_at(header, to_usize(span.start), len)
+            string_at(part, place(span.start)?, len.saturating_add(1))
         });
         let subject = match self.kind() {
             ErrorKind::UnknownDtype
             | ErrorKind::UnknownKey
-            | ErrorKind::DuplicateMetadataKey { .. } => self.byte().and_then(|byte| {
-                let start = usize::try_from(byte.checked_sub(FRAME_BYTES)?).ok()?;
-                string_at(header, start, SUBJECT_BYTES)
-            }),
+            | ErrorKind::ShardName { .. }
+            | ErrorKind::DuplicateMetadataKey { .. } => {
+                self.byte().and_then(|byte| string_at(part, place(byte)?, SUBJECT_BYTES))
+            }
             _ => None,
         };
         ErrorInFile { error: *self, name, subject }
     }
 }
 
-/// The string whose first character, after the quote, stands at a position in a header, if it ends
-/// within `len` bytes.
-fn string_at(header: &[u8], start: usize, len: usize) -> Option<Text<'_>> {
-    let quoted = header.get(start.checked_sub(1)?..)?;
+/// The string whose first character, after the quote, stands at a position, if it ends within `len` bytes.
+fn string_at(part: &[u8], start: usize, len: usize) -> Option<Text<'_>> {
+    let quoted = part.get(start.checked_sub(1)?..)?;
     let quoted = quoted.get(..len.saturating_add(1)).unwrap_or(quoted);
     // What follows the string need not be UTF-8.
     let valid = match core::str::from_utf8(quoted) {

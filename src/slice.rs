@@ -10,6 +10,7 @@ use core::ops::{
 use crate::convert::{to_u32, to_u64};
 use crate::dtype::Dtype;
 use crate::error::{Error, ErrorKind};
+use crate::extent::check_buffer;
 use crate::shape::Shape;
 use crate::view::TensorView;
 
@@ -391,10 +392,7 @@ impl<'a> SliceView<'a> {
     /// [`BufferLength`](ErrorKind::BufferLength) if the buffer has not exactly
     /// [`byte_len`](Self::byte_len) bytes. It is then as it was.
     pub fn copy_to(&self, out: &mut [u8]) -> Result<(), Error> {
-        let (needed, given) = (self.byte_len(), to_u64(out.len()));
-        if needed != given {
-            return Err(Error::new(ErrorKind::BufferLength { needed, given }));
-        }
+        check_buffer(self.byte_len(), to_u64(out.len()))?;
         let mut rest = out;
         for piece in self {
             let Some((place, after)) = rest.split_at_mut_checked(piece.len()) else { break };
@@ -412,11 +410,8 @@ impl<'a> SliceView<'a> {
     /// [`TooManyElements`](ErrorKind::TooManyElements) above the limit that the file was parsed
     /// with. `out` is then as it was.
     pub fn dequant_into(&self, out: &mut [f32]) -> Result<(), Error> {
-        let (needed, given) = (self.elements(), to_u64(out.len()));
-        if needed != given {
-            return Err(Error::new(ErrorKind::BufferLength { needed, given }));
-        }
-        self.view.check_dequant(given)?;
+        check_buffer(self.elements(), to_u64(out.len()))?;
+        self.view.extent().check_dequant(self.elements())?;
         let dtype = self.view.dtype();
         let mut rest = out;
         for piece in self {

@@ -82,6 +82,12 @@ impl<'a, 's> Table<'a, 's> {
         Ok(Table { header: header.text, slots, facts })
     }
 
+    /// The table that slots and facts make, which came of this header.
+    #[cfg(feature = "alloc")]
+    pub(crate) fn of_filled(header: &'a str, slots: &'s [TensorSlot], facts: Facts) -> Self {
+        Table { header, slots: Slots::Borrowed(slots), facts }
+    }
+
     /// What the header says of the tensor with this name, however the name is spelled there.
     ///
     /// Takes time linear in the name; on a header whose names collide on purpose, log n times that.
@@ -101,6 +107,12 @@ impl<'a, 's> Table<'a, 's> {
     #[must_use]
     pub fn iter(&self) -> TableIter<'a, '_> {
         TableIter { header: self.header, slots: self.slots.get().iter() }
+    }
+
+    /// The tensor that is the `at`th in the order of their data, counted from 0.
+    #[must_use]
+    pub fn nth(&self, at: usize) -> Option<TensorInfo<'a>> {
+        Some(TensorInfo::of_slot(self.header, self.slots.get().get(at)?))
     }
 
     /// The names in the order of their data.
@@ -177,23 +189,32 @@ impl<'a> Table<'a, 'static> {
     /// What is wrong with the header.
     pub fn parse_owned(header: &Header<'a>) -> Result<Table<'a, 'static>, Error> {
         let header = header.parts();
-        // The shortest entry is `"":{"dtype":"F4","shape":[],"data_offsets":[0,0]}`, and a comma.
-        let mut guess = header.text.len().div_ceil(49);
-        loop {
-            let mut slots = alloc::vec![TensorSlot::EMPTY; guess];
-            match fill(header, &mut slots) {
-                Ok((len, facts)) => {
-                    slots.truncate(len);
-                    slots.shrink_to_fit();
-                    return Ok(Table { header: header.text, slots: Slots::Owned(slots), facts });
-                }
-                Err(error) => match error.kind() {
-                    ErrorKind::TooFewSlots { needed, .. } if needed > to_u64(guess) => {
-                        guess = usize::try_from(needed).unwrap_or(usize::MAX);
-                    }
-                    _ => return Err(error),
-                },
+        let (slots, facts) = fill_owned(header)?;
+        Ok(Table { header: header.text, slots: Slots::Owned(slots), facts })
+    }
+}
+
+/// Fills slots of its own.
+#[cfg(feature = "alloc")]
+pub(crate) fn fill_owned(
+    header: Parts<'_, '_>,
+) -> Result<(alloc::vec::Vec<TensorSlot>, Facts), Error> {
+    // The shortest entry is `"":{"dtype":"F4","shape":[],"data_offsets":[0,0]}`, and a comma.
+    let mut guess = header.text.len().div_ceil(49);
+    loop {
+        let mut slots = alloc::vec![TensorSlot::EMPTY; guess];
+        match fill(header, &mut slots) {
+            Ok((len, facts)) => {
+                slots.truncate(len);
+                slots.shrink_to_fit();
+                return Ok((slots, facts));
             }
+            Err(error) => match error.kind() {
+                ErrorKind::TooFewSlots { needed, .. } if needed > to_u64(guess) => {
+                    guess = usize::try_from(needed).unwrap_or(usize::MAX);
+                }
+                _ => return Err(error),
+            },
         }
     }
 }
@@ -348,7 +369,7 @@ fn too_few_slots(needed: usize, given: usize) -> Error {
 
 #[cold]
 fn duplicate_name(slots: &[TensorSlot], clash: Clash) -> Error {
-    let (first, second) = in_header_order(slots, clash);
+    let (first, second) = clash.in_header_order(slots);
     let span = NameSpan { start: second.name, len: second.name_len };
     let first = FRAME_BYTES.saturating_add(u64::from(first.name));
     Error::at(ErrorKind::DuplicateName { first }, to_usize(second.name)).of(span)
@@ -448,21 +469,10 @@ fn distinct_keys(metadata: Metadata<'_>, scratch: &mut [TensorSlot]) -> Result<(
     match names::build(metadata.header(), scratch) {
         Ok(_) => Ok(()),
         Err(clash) => {
-            let (first, second) = in_header_order(scratch, clash);
+            let (first, second) = clash.in_header_order(scratch);
             let first = FRAME_BYTES.saturating_add(u64::from(first.name));
             Err(Error::at(ErrorKind::DuplicateMetadataKey { first }, to_usize(second.name)))
         }
-    }
-}
-
-/// The two slots of a clash, the one that comes first in the header first.
-fn in_header_order(slots: &[TensorSlot], clash: Clash) -> (TensorSlot, TensorSlot) {
-    let slot = |at| slots.get(at).copied().unwrap_or_default();
-    let (a, b) = (slot(clash.0), slot(clash.1));
-    if a.name <= b.name {
-        (a, b)
-    } else {
-        (b, a)
     }
 }
 

@@ -47,6 +47,12 @@ impl<'a, 's> SafeTensors<'a, 's> {
         Ok(SafeTensors { table: Table::of_parts(header, slots)?, data })
     }
 
+    /// The tensors of a table and the data region that it was checked against.
+    #[cfg(feature = "mmap")]
+    pub(crate) fn of_table(table: Table<'a, 's>, data: &'a [u8]) -> Self {
+        SafeTensors { table, data }
+    }
+
     /// The tensor with this name, however the name is spelled in the header. For the cost see
     /// [`Table::info`].
     ///

@@ -381,24 +381,42 @@ impl fmt::Debug for Text<'_> {
 impl Text<'_> {
     /// Writes at most `most` characters as `Debug` does, and an ellipsis for those left out.
     pub(crate) fn fmt_quoted(&self, f: &mut fmt::Formatter<'_>, most: usize) -> fmt::Result {
-        f.write_char('"')?;
-        let mut chars = self.chars();
-        for c in chars.by_ref().take(most) {
-            match c {
-                '"' | '\\' => write!(f, "\\{c}")?,
-                '\n' => f.write_str("\\n")?,
-                '\r' => f.write_str("\\r")?,
-                '\t' => f.write_str("\\t")?,
-                '\0' => f.write_str("\\0")?,
-                _ if is_hidden(c) => write!(f, "\\u{{{:x}}}", u32::from(c))?,
-                _ => f.write_char(c)?,
-            }
-        }
-        if chars.next().is_some() {
-            f.write_char('…')?;
-        }
-        f.write_char('"')
+        write_quoted(f, self.chars(), most)
     }
+}
+
+/// A string of the caller's, displayed as `Debug` displays a [`Text`].
+#[cfg(feature = "std")]
+pub(crate) struct Quoted<'q>(pub(crate) &'q str);
+
+#[cfg(feature = "std")]
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_quoted(f, self.0.chars(), usize::MAX)
+    }
+}
+
+fn write_quoted(
+    f: &mut fmt::Formatter<'_>,
+    mut chars: impl Iterator<Item = char>,
+    most: usize,
+) -> fmt::Result {
+    f.write_char('"')?;
+    for c in chars.by_ref().take(most) {
+        match c {
+            '"' | '\\' => write!(f, "\\{c}")?,
+            '\n' => f.write_str("\\n")?,
+            '\r' => f.write_str("\\r")?,
+            '\t' => f.write_str("\\t")?,
+            '\0' => f.write_str("\\0")?,
+            _ if is_hidden(c) => write!(f, "\\u{{{:x}}}", u32::from(c))?,
+            _ => f.write_char(c)?,
+        }
+    }
+    if chars.next().is_some() {
+        f.write_char('…')?;
+    }
+    f.write_char('"')
 }
 
 /// Characters that nobody sees, that move a cursor, or that change how their neighbours look:

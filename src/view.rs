@@ -7,6 +7,7 @@ use crate::convert::to_u64;
 use crate::dequant;
 use crate::dtype::{ByteLenError, Dtype};
 use crate::error::{Error, ErrorKind};
+use crate::extent::{check_buffer, Extent};
 use crate::info::TensorInfo;
 use crate::shape::Shape;
 use crate::text::Text;
@@ -155,10 +156,7 @@ impl<'a> TensorView<'a> {
     /// [`TooManyElements`](ErrorKind::TooManyElements) above the limit that the file was parsed
     /// with. `out` is then as it was.
     pub fn dequant_into(&self, out: &mut [f32]) -> Result<(), Error> {
-        let (needed, given) = (self.elements(), to_u64(out.len()));
-        if needed != given {
-            return Err(Error::new(ErrorKind::BufferLength { needed, given }));
-        }
+        check_buffer(self.elements(), to_u64(out.len()))?;
         self.dequant_range(0, out)
     }
 
@@ -170,20 +168,14 @@ impl<'a> TensorView<'a> {
     /// [`NoF32`](ErrorKind::NoF32); [`TooManyElements`](ErrorKind::TooManyElements). `out` is then
     /// as it was.
     pub fn dequant_range(&self, first: u64, out: &mut [f32]) -> Result<(), Error> {
-        self.check_dequant(to_u64(out.len()))?;
+        self.extent().check_dequant(to_u64(out.len()))?;
         dequant::dequant_range(self.dtype, self.data, first, out)
     }
 
-    /// Checks that this many elements may be widened in one call, and have an `f32`.
-    pub(crate) fn check_dequant(&self, count: u64) -> Result<(), Error> {
-        let limit = self.dequant_elements;
-        if count > limit {
-            return Err(Error::new(ErrorKind::TooManyElements { count, limit }));
-        }
-        if !self.dtype.has_f32() {
-            return Err(Error::new(ErrorKind::NoF32 { dtype: self.dtype }));
-        }
-        Ok(())
+    /// What of the tensor can be asked for.
+    pub(crate) fn extent(&self) -> Extent<'a> {
+        let TensorView { dtype, shape, dequant_elements, .. } = *self;
+        Extent { dtype, shape, elements: self.elements(), dequant_elements }
     }
 
     /// Elements of one row: of what one index of the first dimension selects.
@@ -191,12 +183,7 @@ impl<'a> TensorView<'a> {
     /// # Errors
     /// [`NoRows`](ErrorKind::NoRows) for a scalar. A tensor with no rows at all has rows of size 0.
     pub fn row_len(&self) -> Result<u64, Error> {
-        Ok(self.elements().checked_div(self.rows()?).unwrap_or(0))
-    }
-
-    /// How many rows there are: the first dimension.
-    fn rows(&self) -> Result<u64, Error> {
-        self.shape.iter().next().ok_or_else(|| Error::new(ErrorKind::NoRows))
+        self.extent().row_len()
     }
 
     /// Writes the rows of a range, over the first dimension, as `f32`.
@@ -217,20 +204,9 @@ impl<'a> TensorView<'a> {
     /// elements; [`NoF32`](ErrorKind::NoF32); [`TooManyElements`](ErrorKind::TooManyElements). `out`
     /// is then as it was.
     pub fn dequant_rows(&self, rows: Range<u64>, out: &mut [f32]) -> Result<(), Error> {
-        let len = self.rows()?;
-        let row_len = self.elements().checked_div(len).unwrap_or(0);
-        let Range { start: begin, end } = rows;
-        let count = match end.checked_sub(begin) {
-            Some(count) if end <= len => count,
-            _ => return Err(Error::new(ErrorKind::RangeOutOfBounds { begin, end, len })),
-        };
-        // Neither product overflows: both are at most the number of elements.
-        let needed = count.saturating_mul(row_len);
-        let given = to_u64(out.len());
-        if needed != given {
-            return Err(Error::new(ErrorKind::BufferLength { needed, given }));
-        }
-        self.dequant_range(begin.saturating_mul(row_len), out)
+        let (first, count) = self.extent().of_rows(rows)?;
+        check_buffer(count, to_u64(out.len()))?;
+        self.dequant_range(first, out)
     }
 }
 

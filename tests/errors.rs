@@ -36,11 +36,11 @@ fn of_frames_and_texts() {
         (b"\x01\xe1\xf5\x05\0\0\0\0{}", "the header length is 100000001, above the limit of 100000000 (byte 0)"),
         (b"\x09\0\0\0\0\0\0\0{\"a\":", "the file is truncated: of 9 bytes of header, 5 are there (byte 0)"),
         (b"version https://git-lfs.github.com/spec/v1", "this is no safetensors file: it looks like a Git LFS pointer, which names the file to be fetched (git lfs pull) (byte 0)"),
-        (b"\x05\0\0\0\0\0\0\0{\"\xff\"}", "the header is not UTF-8 (byte 10)"),
+        (b"\x05\0\0\0\0\0\0\0{\"\xff\"}", "the JSON text is not UTF-8 (byte 10)"),
         (b"\x02\0\0\0\0\0\0\0[]", "the header begins with `[`, not with `{` (byte 8)"),
         (b"\x05\0\0\0\0\0\0\0\xef\xbb\xbf{}", "the header begins with 0xef, as a byte order mark does, not with `{` (byte 8)"),
         (b"\x03\0\0\0\0\0\0\0{}\0", "the header is padded with NUL bytes, where only spaces may be (byte 10)"),
-        (b"\x03\0\0\0\0\0\0\0{}}", "found `}` after the header's object, which has to be its end (byte 10)"),
+        (b"\x03\0\0\0\0\0\0\0{}}", "found `}` after the JSON object, which has to be all (byte 10)"),
         (b"\x02\0\0\0\0\0\0\0{}1234", "the last tensor ends at byte 0 of the data, which goes on to 4 (byte 10)"),
     ];
     for (file, sentence) in cases {
@@ -54,7 +54,7 @@ fn of_frames_and_texts() {
     );
     assert_eq!(
         strict(r#"{"__metadata__":null}"#),
-        "__metadata__ has to be an object, not null (byte 24)"
+        "the metadata has to be an object, not null (byte 24)"
     );
     // A header of a zip archive that is long enough to be one of safetensors.
     let mut zip = b"PK\x03\x04\0\0\0\0not JSON".to_vec();
@@ -90,15 +90,15 @@ fn of_json() {
         assert_eq!(entry(fields), sentence);
     }
     let cut = |header: &str| says(&file::file(header, &[]), &Limits::DEFAULT);
-    assert_eq!(cut("{"), "expected a key in quotes, found the header's end (byte 9)");
+    assert_eq!(cut("{"), "expected a key in quotes, found the end of the JSON text (byte 9)");
     assert_eq!(
         cut("{\"a"),
-        "expected the quote that ends a string, found the header's end (byte 11)"
+        "expected the quote that ends a string, found the end of the JSON text (byte 11)"
     );
-    assert_eq!(cut("  "), "expected `{`, found the header's end (byte 10)");
+    assert_eq!(cut("  "), "expected `{`, found the end of the JSON text (byte 10)");
     assert_eq!(
         cut("{\"a\":{\"shape\":[1."),
-        "tensor \"a\": expected a digit, found the header's end (byte 25)"
+        "tensor \"a\": expected a digit, found the end of the JSON text (byte 25)"
     );
     let deep = format!(r#""x":{}"#, "[".repeat(200));
     assert_eq!(entry(&deep), "tensor \"t\": values are nested deeper than 128 levels (byte 144)");
@@ -147,7 +147,7 @@ fn of_entries_together() {
         (header(&[a.clone(), u8_entry("b", 2, 6)], 8), "tensor \"b\": it begins at byte 2 of the data, where the tensor before it goes on to 4 (byte 106)"),
         (header(&[a.clone(), b.clone()], 7), "the file is truncated: of 8 bytes of data, 7 are there (byte 120)"),
         (header(&[a.clone(), b.clone()], 9), "the last tensor ends at byte 8 of the data, which goes on to 9 (byte 121)"),
-        (header(&[a.clone(), u8_entry(r"\u0061", 4, 4)], 8), "tensor \"a\": the name stands twice in the header, first at byte 10 (byte 62)"),
+        (header(&[a.clone(), u8_entry(r"\u0061", 4, 4)], 8), "tensor \"a\": the name stands twice, first at byte 10 (byte 62)"),
         (header(&[r#""__metadata__":{},"__metadata__":{}"#.to_owned()], 0), "__metadata__ stands twice in the header (byte 28)"),
         (header(&[r#""__metadata__":{"k":"","\u006b":""}"#.to_owned()], 0), "a key stands twice in __metadata__, first at byte 26: \"k\" (byte 33)"),
         (header(&[r#""__metadata__":{"k":1}"#.to_owned()], 0), "a value in __metadata__ has to be a string, not a number (byte 29)"),
@@ -174,10 +174,7 @@ fn of_limits() {
         says(&file::zeros(header, 4), &limits)
     };
     let t = format!("{{{}}}", u8_entry("t", 0, 4));
-    assert_eq!(
-        say(|l| l.tensors = 0, &t),
-        "tensor \"t\": the header has more than 0 tensors (byte 10)"
-    );
+    assert_eq!(say(|l| l.tensors = 0, &t), "tensor \"t\": there are more than 0 tensors (byte 10)");
     assert_eq!(
         say(|l| l.rank = 0, &t),
         "tensor \"t\": the shape has more than the 0 dimensions allowed (byte 36)"

@@ -43,6 +43,41 @@ fn bound(limits: &Limits, make: impl Fn(usize) -> Vec<u8>, beyond: ErrorKind) {
 
 const PRESETS: [Limits; 3] = [Limits::DEFAULT, Limits::STRICT, Limits::TIGHT];
 
+/// The case `run-header-132mb`: a header of a published model, of 1.29 million tensors and above the
+/// default bound, which is a setting.
+#[test]
+#[cfg(all(feature = "alloc", target_pointer_width = "64"))]
+fn a_header_of_132_mb_is_read_if_it_may_be() {
+    use std::fmt::Write;
+    const LEN: u64 = 132_095_296;
+    let mut header = String::with_capacity(LEN as usize);
+    header.push('{');
+    for i in 0..1_290_000 {
+        let comma = if i == 0 { "" } else { "," };
+        let end = i + 1;
+        let _ = write!(
+            header,
+            r#"{comma}"model.layers.{i:08}.mlp.experts.weight":{{"dtype":"U8","shape":[1],"data_offsets":[{i},{end}]}}"#
+        );
+    }
+    header.push('}');
+    assert!((100_000_000..LEN).contains(&(header.len() as u64)));
+    header.push_str(&" ".repeat(LEN as usize - header.len()));
+    let read = |limits: &Limits| {
+        let header = safetensors_zero::Header::new(header.as_bytes(), 1_290_000, limits)?;
+        let table = safetensors_zero::Table::parse_owned(&header)?;
+        Ok::<_, safetensors_zero::Error>((
+            table.len(),
+            table.info("model.layers.01234567.mlp.experts.weight")?.data_offsets,
+        ))
+    };
+    let limit = Limits::DEFAULT.header_bytes;
+    let error = read(&Limits::DEFAULT).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::HeaderTooLarge { len: LEN, limit });
+    let raised = with(Limits::DEFAULT, |limits| limits.header_bytes = LEN);
+    assert_eq!(read(&raised), Ok((1_290_000, (1_234_567, 1_234_568))));
+}
+
 #[test]
 fn header_bytes() {
     for preset in PRESETS {

@@ -9,7 +9,7 @@ use std::path::Path;
 use safetensors_zero::*;
 
 /// The rooms of the core, each with what it may know: those before it.
-const ROOMS: [&str; 27] = [
+const ROOMS: [&str; 33] = [
     "convert",
     "dtype",
     "foreign",
@@ -29,6 +29,7 @@ const ROOMS: [&str; 27] = [
     "order",
     "names",
     "info",
+    "extent",
     "table",
     "dequant",
     "view",
@@ -36,6 +37,11 @@ const ROOMS: [&str; 27] = [
     "slice",
     "stats",
     "tensors",
+    "owned",
+    "source",
+    "reader",
+    "index",
+    "weight_map",
     "internals",
 ];
 

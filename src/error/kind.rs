@@ -1,15 +1,13 @@
-//! The rules, one kind of error each, and the sentence that each says.
+//! The rules, one kind of error each.
 
-use core::fmt;
-
-use super::terms::{Byte, Expected, Field, JsonType, Key, StringKind};
+use super::terms::{Expected, Field, JsonType, Key, ShardNameFault, StringKind};
 use crate::dtype::Dtype;
 use crate::foreign::Foreign;
 
 /// What went wrong. A kind is one rule broken.
 ///
-/// The kinds come in four groups: the file's frame and text, one entry of the header, the entries
-/// together, and what a caller may ask of a valid file.
+/// The kinds come in five groups: the file's frame and text, one entry of the header, the entries
+/// together, a shard index, and what a caller may ask of a valid file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -39,7 +37,7 @@ pub enum ErrorKind {
         /// Bytes that follow the header's length.
         available: u64,
     },
-    /// The header is not UTF-8.
+    /// The header, or a shard index, is not UTF-8.
     InvalidUtf8,
     /// The header does not begin with `{`.
     HeaderStart {
@@ -57,12 +55,12 @@ pub enum ErrorKind {
         /// The white space found.
         found: u8,
     },
-    /// Something follows the header's object.
+    /// Something follows the object that is the header, or a shard index.
     AfterHeader {
         /// The first byte of it.
         found: u8,
     },
-    /// The header's text ends inside its object.
+    /// The text ends inside its object.
     UnexpectedEnd {
         /// What had to come.
         expected: Expected,
@@ -109,12 +107,12 @@ pub enum ErrorKind {
         /// Its type.
         found: JsonType,
     },
-    /// An entry without one of its three keys.
+    /// An entry without one of its three keys, or an index without its `weight_map`.
     MissingKey {
         /// The key.
         key: Key,
     },
-    /// An entry with one of its keys twice.
+    /// An entry, or an index, with one of its keys twice.
     DuplicateKey {
         /// The key.
         key: Key,
@@ -204,7 +202,8 @@ pub enum ErrorKind {
         /// The byte of the file at which the first one stands.
         first: u64,
     },
-    /// `__metadata__` is null, which [strict](crate::Limits::null_metadata) rules refuse.
+    /// `__metadata__` is null, which [strict](crate::Limits::null_metadata) rules refuse; or
+    /// `metadata` of a shard index.
     NullMetadata,
     /// Bytes of the data region, before a tensor, that belong to no tensor.
     Hole {
@@ -241,6 +240,31 @@ pub enum ErrorKind {
         total: u64,
         /// Bytes of the data region.
         available: u64,
+    },
+
+    /// The shard index is larger than [`IndexLimits::bytes`](crate::IndexLimits::bytes).
+    IndexTooLarge {
+        /// Bytes of the index.
+        len: u64,
+        /// Bytes allowed.
+        limit: u64,
+    },
+    /// The first bytes of a shard index are those of another format.
+    ForeignIndex {
+        /// What the index looks like.
+        format: Foreign,
+    },
+    /// `weight_map` has no tensors, which [strict](crate::IndexLimits::empty_weight_map) rules refuse.
+    EmptyWeightMap,
+    /// More shards than [`IndexLimits::shards`](crate::IndexLimits::shards).
+    TooManyShards {
+        /// Shards allowed.
+        limit: u32,
+    },
+    /// The name of a shard that is none, or that may lead elsewhere than to the model's folder.
+    ShardName {
+        /// What is wrong with it.
+        fault: ShardNameFault,
     },
 
     /// Fewer slots than the header needs.
@@ -385,6 +409,11 @@ impl ErrorKind {
             K::DataTruncated { .. } => "data_truncated",
             K::DataTrailing { .. } => "data_trailing",
             K::DataMismatch { .. } => "data_mismatch",
+            K::IndexTooLarge { .. } => "index_too_large",
+            K::ForeignIndex { .. } => "foreign_index",
+            K::EmptyWeightMap => "empty_weight_map",
+            K::TooManyShards { .. } => "too_many_shards",
+            K::ShardName { .. } => "shard_name",
             K::TooFewSlots { .. } => "too_few_slots",
             K::TensorNotFound => "tensor_not_found",
             K::BufferLength { .. } => "buffer_length",
@@ -399,166 +428,6 @@ impl ErrorKind {
             K::IndexOutOfRange { .. } => "index_out_of_range",
             K::IndexReversed { .. } => "index_reversed",
             K::PartialByteSlice { .. } => "partial_byte_slice",
-        }
-    }
-}
-
-impl fmt::Display for ErrorKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use ErrorKind as K;
-        match *self {
-            K::FileTooShort { len } => write!(
-                f,
-                "the file has {len} bytes, fewer than the 8 of the header length it has to begin with"
-            ),
-            K::Foreign { format } => write!(f, "this is no safetensors file: it looks like {format}"),
-            K::HeaderEmpty => f.write_str("the header length is 0, so there is no header"),
-            K::HeaderTooLarge { len, limit } => {
-                write!(f, "the header length is {len}, above the limit of {limit}")
-            }
-            K::HeaderTruncated { len, available } => write!(
-                f,
-                "the file is truncated: of {len} bytes of header, {available} are there"
-            ),
-            K::InvalidUtf8 => f.write_str("the header is not UTF-8"),
-            K::HeaderStart { found: 0xef } => {
-                f.write_str("the header begins with 0xef, as a byte order mark does, not with `{`")
-            }
-            K::HeaderStart { found } => {
-                write!(f, "the header begins with {}, not with `{{`", Byte(found))
-            }
-            K::LeadingWhitespace => f.write_str("the header begins with white space, not with `{`"),
-            K::NulPadding => {
-                f.write_str("the header is padded with NUL bytes, where only spaces may be")
-            }
-            K::Padding { found } => {
-                write!(f, "the header is padded with {}, where only spaces may be", Byte(found))
-            }
-            K::AfterHeader { found } => {
-                write!(f, "found {} after the header's object, which has to be its end", Byte(found))
-            }
-            K::UnexpectedEnd { expected } => write!(f, "expected {expected}, found the header's end"),
-            K::UnexpectedByte { found, expected } => {
-                write!(f, "expected {expected}, found {}", Byte(found))
-            }
-            K::ControlCharacter { found } => {
-                write!(f, "found {} in a string, where it has to be escaped", Byte(found))
-            }
-            K::InvalidEscape => f.write_str("a backslash begins no escape of JSON"),
-            K::LoneSurrogate => f.write_str("half of a surrogate pair stands for no character"),
-            K::InvalidNumber => f.write_str("a number is not written as JSON writes numbers"),
-            K::NumberRange => f.write_str("a number is beyond the range of 64-bit floats"),
-            K::TooDeep { limit } => write!(f, "values are nested deeper than {limit} levels"),
-            K::StringTooLong { what, len, limit } => {
-                write!(f, "{what} has {len} bytes, above the limit of {limit}")
-            }
-            K::WrongType { field, found } => {
-                write!(f, "{field} has to be {}, not {found}", field.needed())
-            }
-            K::MissingKey { key } => write!(f, "the entry has no `{key}`"),
-            K::DuplicateKey { key } => write!(f, "the entry has `{key}` twice"),
-            K::UnknownKey => {
-                f.write_str("the entry has a key other than `dtype`, `shape` and `data_offsets`")
-            }
-            K::UnknownDtype => f.write_str("the dtype is none of the format's"),
-            K::DtypeNotAccepted { dtype } => {
-                write!(f, "the dtype {dtype} is not among those accepted")
-            }
-            K::NotNatural { field } => {
-                write!(f, "{field} has to be a natural number, written in digits alone")
-            }
-            K::IntegerOverflow { field } => write!(f, "{field} is above 18446744073709551615"),
-            K::IntegerTooLarge { value, limit } => {
-                write!(f, "the number {value} is above the limit of {limit}")
-            }
-            K::RankTooLarge { limit } => {
-                write!(f, "the shape has more than the {limit} dimensions allowed")
-            }
-            K::ShapeOverflow => f.write_str("the size of the shape does not fit 64 bits"),
-            K::PartialByte { dtype, elements } => {
-                write!(f, "{elements} elements of {dtype} do not fill whole bytes")
-            }
-            K::OffsetCount => f.write_str("data_offsets has to hold two numbers, begin and end"),
-            K::OffsetsReversed { begin, end } => {
-                write!(f, "data_offsets {begin}..{end} end before they begin")
-            }
-            K::SizeMismatch { begin, end, dtype, elements } => {
-                let held = end.saturating_sub(begin);
-                let needed = dtype.byte_len(elements).unwrap_or(u64::MAX);
-                write!(
-                    f,
-                    "data_offsets {begin}..{end} hold {held} bytes, \
-                     but {elements} elements of {dtype} need {needed}"
-                )
-            }
-            K::TooManyTensors { limit } => write!(f, "the header has more than {limit} tensors"),
-            K::TooManyMetadataEntries { limit } => {
-                write!(f, "__metadata__ has more than {limit} keys")
-            }
-            K::DuplicateName { first } => {
-                write!(f, "the name stands twice in the header, first at byte {first}")
-            }
-            K::DuplicateMetadata => f.write_str("__metadata__ stands twice in the header"),
-            K::DuplicateMetadataKey { first } => {
-                write!(f, "a key stands twice in __metadata__, first at byte {first}")
-            }
-            K::NullMetadata => f.write_str("__metadata__ has to be an object, not null"),
-            K::Hole { begin, end } => {
-                write!(f, "the bytes {begin}..{end} of the data before it belong to no tensor")
-            }
-            K::Overlap { begin, previous_end } => write!(
-                f,
-                "it begins at byte {begin} of the data, where the tensor before it goes on to {previous_end}"
-            ),
-            K::DataTruncated { needed, available } => write!(
-                f,
-                "the file is truncated: of {needed} bytes of data, {available} are there"
-            ),
-            K::DataTrailing { needed, available } => write!(
-                f,
-                "the last tensor ends at byte {needed} of the data, which goes on to {available}"
-            ),
-            K::DataMismatch { total, available } => write!(
-                f,
-                "the tensors take {total} bytes together, but the data has {available}"
-            ),
-            K::TooFewSlots { needed, given } => {
-                write!(f, "the header needs {needed} slots, but {given} were given")
-            }
-            K::TensorNotFound => f.write_str("no tensor has this name"),
-            K::BufferLength { needed, given } => {
-                write!(f, "the buffer has a length of {given}, but {needed} is needed")
-            }
-            K::RangeOutOfBounds { begin, end, len } => {
-                write!(f, "the range {begin}..{end} is not within 0..{len}")
-            }
-            K::NoRows => f.write_str("a tensor without dimensions has no rows"),
-            K::NoF32 { dtype } => write!(f, "elements of {dtype} have no value as f32"),
-            K::TooManyElements { count, limit } => {
-                write!(f, "{count} elements in one call are above the limit of {limit}")
-            }
-            K::WrongElementType { dtype, asked } => {
-                write!(f, "the elements are of dtype {dtype}, not {asked}")
-            }
-            K::Misaligned { align, remainder } => write!(
-                f,
-                "the bytes begin {remainder} after an address divisible by {align}, as their type needs"
-            ),
-            K::BigEndianHost => {
-                f.write_str("the numbers are little-endian, but this machine is big-endian")
-            }
-            K::TooManyIndexers { given, limit } => {
-                write!(f, "{given} indexers were given, but {limit} is the most")
-            }
-            K::IndexOutOfRange { dimension, index, size } => {
-                write!(f, "{index} is outside dimension {dimension}, whose size is {size}")
-            }
-            K::IndexReversed { dimension, start, stop } => {
-                write!(f, "the range {start}..{stop} of dimension {dimension} ends before it starts")
-            }
-            K::PartialByteSlice { dtype } => {
-                write!(f, "the slice of {dtype} elements begins or ends inside a byte")
-            }
         }
     }
 }

@@ -22,15 +22,23 @@ pub enum Field {
     Metadata,
     /// A value in `__metadata__`, which has to be a string.
     MetadataValue,
+    /// `weight_map` of a shard index, which has to be an object.
+    WeightMap,
+    /// A value in `weight_map`, which has to be a string.
+    ShardName,
+    /// `metadata` of a shard index, which has to be an object.
+    IndexMetadata,
+    /// `total_size` of a shard index, which has to be a natural number under strict rules.
+    TotalSize,
 }
 
 impl Field {
     pub(super) fn needed(self) -> &'static str {
         match self {
-            Field::Entry | Field::Metadata => "an object",
-            Field::Dtype | Field::MetadataValue => "a string",
+            Field::Entry | Field::Metadata | Field::WeightMap | Field::IndexMetadata => "an object",
+            Field::Dtype | Field::MetadataValue | Field::ShardName => "a string",
             Field::Shape | Field::DataOffsets => "an array",
-            Field::Dimension | Field::Offset => "a number",
+            Field::Dimension | Field::Offset | Field::TotalSize => "a number",
         }
     }
 }
@@ -46,11 +54,15 @@ impl fmt::Display for Field {
             Field::Offset => "an offset",
             Field::Metadata => "__metadata__",
             Field::MetadataValue => "a value in __metadata__",
+            Field::WeightMap => "weight_map",
+            Field::ShardName => "the name of a shard",
+            Field::IndexMetadata => "metadata",
+            Field::TotalSize => "total_size",
         })
     }
 }
 
-/// A key of a tensor's entry.
+/// A key of a tensor's entry, or of a shard index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Key {
@@ -60,6 +72,23 @@ pub enum Key {
     Shape,
     /// `data_offsets`.
     DataOffsets,
+    /// `weight_map`, of an index.
+    WeightMap,
+    /// `metadata`, of an index.
+    Metadata,
+    /// `total_size`, of an index's metadata.
+    TotalSize,
+}
+
+impl Key {
+    /// What the key belongs to.
+    pub(super) fn owner(self) -> &'static str {
+        match self {
+            Key::Dtype | Key::Shape | Key::DataOffsets => "the entry",
+            Key::WeightMap | Key::Metadata => "the index",
+            Key::TotalSize => "the index's metadata",
+        }
+    }
 }
 
 impl fmt::Display for Key {
@@ -68,6 +97,9 @@ impl fmt::Display for Key {
             Key::Dtype => "dtype",
             Key::Shape => "shape",
             Key::DataOffsets => "data_offsets",
+            Key::WeightMap => "weight_map",
+            Key::Metadata => "metadata",
+            Key::TotalSize => "total_size",
         })
     }
 }
@@ -113,6 +145,8 @@ pub enum StringKind {
     Property,
     /// A value in `__metadata__`.
     MetadataValue,
+    /// The name of a shard in an index.
+    ShardName,
 }
 
 impl fmt::Display for StringKind {
@@ -121,6 +155,57 @@ impl fmt::Display for StringKind {
             StringKind::Name => "the name of a tensor",
             StringKind::Property => "a key or a property",
             StringKind::MetadataValue => "a value in __metadata__",
+            StringKind::ShardName => "the name of a shard",
+        })
+    }
+}
+
+/// Why a name in a shard index may not be the name of a shard: it might lead out of the model's
+/// folder, on some operating system if not on this one, or to a file of another kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ShardNameFault {
+    /// It begins with `/`.
+    Absolute,
+    /// It has a `\`, which separates folders on Windows and begins network paths there.
+    Backslash,
+    /// It has a `:`, which stands in drives, streams and URLs.
+    Colon,
+    /// It has `..` between slashes, which is the folder above.
+    Parent,
+    /// It has `.` between slashes, other than one `./` at its begin.
+    Dot,
+    /// It is empty, or has nothing between two slashes.
+    Empty,
+    /// It has a control character, such as NUL, which ends names in C.
+    Control,
+    /// One of its parts ends with a space or a dot, which Windows leaves out.
+    TrailingDot,
+    /// One of its parts is the name of a device on Windows, such as `NUL` or `com1.safetensors`.
+    Device,
+    /// It does not end in `.safetensors`.
+    Extension,
+    /// It is in a subfolder, which [strict](crate::IndexLimits::subfolders) rules refuse.
+    Subfolder,
+    /// It begins with `./`, which [strict](crate::IndexLimits::dot_prefix) rules refuse.
+    DotPrefix,
+}
+
+impl fmt::Display for ShardNameFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ShardNameFault::Absolute => "begins with `/`",
+            ShardNameFault::Backslash => "has a backslash",
+            ShardNameFault::Colon => "has a colon",
+            ShardNameFault::Parent => "leads to the folder above",
+            ShardNameFault::Dot => "has a part that is a dot",
+            ShardNameFault::Empty => "is empty or has an empty part",
+            ShardNameFault::Control => "has a control character",
+            ShardNameFault::TrailingDot => "has a part that ends with a dot or a space",
+            ShardNameFault::Device => "has a part that names a device on Windows",
+            ShardNameFault::Extension => "does not end in `.safetensors`",
+            ShardNameFault::Subfolder => "is in a subfolder",
+            ShardNameFault::DotPrefix => "begins with `./`",
         })
     }
 }

@@ -9,3 +9,4 @@ pub mod naive;
 pub mod paths;
 pub mod reference;
 pub mod rng;
+pub mod temp;

@@ -1,8 +1,10 @@
 //! The ways in which a file can be read, which have to agree.
 
+use std::cell::Cell;
+
 use safetensors_zero::{
-    Dtype, Error, ErrorKind, Frame, Header, Limits, SafeTensors, Scanned, Table, TensorInfo,
-    TensorSlot,
+    Dtype, EndOfSource, Error, ErrorKind, Frame, Header, Limits, Reader, SafeTensors, Scanned,
+    Source, Table, TensorInfo, TensorSlot,
 };
 
 /// What a valid file holds, owned, tensors in data order.
@@ -32,7 +34,7 @@ impl Tensor {
     }
 }
 
-fn content(table: &Table<'_, '_>) -> Content {
+pub fn content(table: &Table<'_, '_>) -> Content {
     let metadata = table.metadata().map(|metadata| {
         let pairs: Vec<_> = metadata.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
         assert_eq!(pairs.len(), metadata.len());
@@ -66,6 +68,7 @@ pub fn read(file: &[u8], limits: &Limits) -> Result<Content, Error> {
     fewer_slots(file, limits, needed, &result);
     owned(file, limits, &result);
     header_only(file, limits, &result);
+    reader(file, limits, needed, &result);
     scan(file, limits, &result);
     result
 }
@@ -110,6 +113,41 @@ fn header_only(file: &[u8], limits: &Limits, expected: &Result<Content, Error>) 
             assert_eq!((frame.byte(), whole.byte()), (Some(0), Some(0)));
         }
         (found, expected) => assert_eq!(found, *expected, "header only"),
+    }
+}
+
+/// From a source, of which nothing but the header is read.
+fn reader(file: &[u8], limits: &Limits, needed: usize, expected: &Result<Content, Error>) {
+    let mut text = vec![0; file.len().saturating_sub(8)];
+    let mut slots = vec![TensorSlot::EMPTY; needed];
+    let source = Counted { bytes: file, read: Cell::new(0) };
+    let opened = Reader::open(&source, &mut text, &mut slots, limits);
+    if let Ok(reader) = &opened {
+        assert_eq!(source.read.get(), reader.table().data_start(), "bytes read");
+    }
+    let found = match &opened {
+        Ok(reader) => Ok(content(reader.table())),
+        Err(error) => Err(error.invalid().expect("a source that does not fail")),
+    };
+    assert_eq!(found, *expected, "reader");
+}
+
+/// A source that counts the bytes that are read of it.
+pub struct Counted<'b> {
+    pub bytes: &'b [u8],
+    pub read: Cell<u64>,
+}
+
+impl Source for Counted<'_> {
+    type Error = EndOfSource;
+
+    fn len(&self) -> Result<u64, EndOfSource> {
+        Ok(self.bytes.len() as u64)
+    }
+
+    fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), EndOfSource> {
+        self.read.set(self.read.get() + buffer.len() as u64);
+        self.bytes.read_exact_at(offset, buffer)
     }
 }
 
