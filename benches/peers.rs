@@ -18,68 +18,14 @@ mod support;
 
 use std::hint::black_box;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use half::slice::HalfFloatSliceExt;
 use safetensors::SafeTensors as Reference;
 use safetensors_zero::{dequant, Dtype, Header, Limits, SafeTensors, TensorSlot};
+use support::tables::{batch, median, time, Tables};
 use support::{header, llama, Spelling};
 
-const TURNS: usize = 15;
 const SIZES: [usize; 5] = [104, 300, 3_000, 30_000, 100_000];
-
-/// The time of one call, from a batch of them.
-fn time(batch: usize, call: &mut dyn FnMut()) -> Duration {
-    let start = Instant::now();
-    for _ in 0..batch {
-        call();
-    }
-    start.elapsed() / batch as u32
-}
-
-/// Calls that take about five milliseconds together.
-fn batch(call: &mut dyn FnMut()) -> usize {
-    let once = time(3, call).max(Duration::from_nanos(1));
-    (Duration::from_millis(5).as_nanos() / once.as_nanos()).clamp(1, 1 << 20) as usize
-}
-
-fn median<T: PartialOrd + Copy>(mut values: Vec<T>) -> T {
-    values.sort_by(|a, b| a.partial_cmp(b).unwrap());
-    values[values.len() / 2]
-}
-
-fn show(duration: Duration) -> String {
-    match duration.as_nanos() {
-        nanos @ 0..=9_999 => format!("{nanos} ns"),
-        nanos @ 10_000..=9_999_999 => format!("{:.1} us", nanos as f64 / 1e3),
-        nanos => format!("{:.2} ms", nanos as f64 / 1e6),
-    }
-}
-
-struct Tables {
-    filter: Option<String>,
-}
-
-impl Tables {
-    fn title(&self, title: &str) -> bool {
-        let wanted = self.filter.as_ref().map_or(true, |word| title.contains(word.as_str()));
-        if wanted {
-            println!("\n{title}\n| case | ours | peer | ratio |\n|---|---|---|---|");
-        }
-        wanted
-    }
-
-    /// A row: the two calls in turn.
-    fn row(&self, case: &str, ours: &mut dyn FnMut(), peer: &mut dyn FnMut()) {
-        let (our_batch, peer_batch) = (batch(ours), batch(peer));
-        let turns: Vec<(Duration, Duration)> =
-            (0..TURNS).map(|_| (time(our_batch, ours), time(peer_batch, peer))).collect();
-        let ratio = median(turns.iter().map(|(a, b)| b.as_secs_f64() / a.as_secs_f64()).collect());
-        let ours = show(median(turns.iter().map(|(ours, _)| *ours).collect()));
-        let peer = show(median(turns.iter().map(|(_, peer)| *peer).collect()));
-        println!("| {case} | {ours} | {peer} | {ratio:.2} |");
-    }
-}
 
 /// The models that were fetched.
 fn models() -> Vec<(String, Vec<u8>)> {

@@ -1,7 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
-#![forbid(unsafe_code)]
+#![cfg_attr(not(feature = "mmap"), forbid(unsafe_code))]
 
 #[cfg(feature = "alloc")]
 extern crate alloc;
@@ -43,23 +43,35 @@ mod reader;
 mod index;
 #[cfg(feature = "alloc")]
 mod weight_map;
+#[cfg(feature = "std")]
+mod file;
+#[cfg(feature = "mmap")]
+mod mmap;
+#[cfg(feature = "std")]
+mod shards;
 #[doc(hidden)]
 pub mod internals;
 
 pub use dtype::{Dtype, DtypeClass, DtypeSet, ParseDtypeError};
 pub use error::{Error, ErrorKind, Expected, Field, JsonType, Key, ShardNameFault, StringKind};
+#[cfg(feature = "std")]
+pub use file::{File, FileError, FileErrorKind, FileSlice, FileTensor, FileType, Progress};
 pub use foreign::Foreign;
 pub use header::{Frame, Header};
 pub use index::{Index, IndexIter, ShardName, TotalSize};
 pub use info::TensorInfo;
 pub use limits::{IndexLimits, Limits};
 pub use metadata::{Metadata, MetadataIter};
+#[cfg(feature = "mmap")]
+pub use mmap::{Advice, Mmap, MmapOptions};
 #[cfg(feature = "alloc")]
 pub use owned::OwnedTable;
 pub use reader::{Reader, SliceReader, TensorReader};
 pub use report::ErrorInFile;
 pub use scan::{Found, Scan, Scanned};
 pub use shape::{Dimensions, Shape};
+#[cfg(feature = "std")]
+pub use shards::{Finding, FindingKind, Shards, ShardsOptions};
 pub use slice::{Slice, SliceView, TensorIndexer};
 pub use slot::TensorSlot;
 pub use source::{EndOfSource, ReadError, Source};

@@ -9,7 +9,7 @@ use std::path::Path;
 use safetensors_zero::*;
 
 /// The rooms of the core, each with what it may know: those before it.
-const ROOMS: [&str; 33] = [
+const ROOMS: [&str; 36] = [
     "convert",
     "dtype",
     "foreign",
@@ -42,6 +42,9 @@ const ROOMS: [&str; 33] = [
     "reader",
     "index",
     "weight_map",
+    "file",
+    "mmap",
+    "shards",
     "internals",
 ];
 

@@ -1,4 +1,6 @@
-//! The inputs of the benches, made anew each time.
+//! What the benches share: inputs, made anew each time, and tables.
+
+pub mod tables;
 
 /// How a header is spelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
