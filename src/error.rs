@@ -18,6 +18,7 @@ pub use terms::{Expected, Field, JsonType, Key, ShardNameFault, StringKind};
 /// Bytes of the header's length at the beginning of a file. Positions in errors count from the
 /// beginning of the file, positions in the header's text from there.
 pub(crate) const FRAME_BYTES: u64 = 8;
+const FRAME: u32 = 8;
 
 /// What went wrong, and where.
 ///
@@ -41,8 +42,8 @@ pub struct Error {
     kind: ErrorKind,
     /// `u64::MAX`: nowhere.
     byte: u64,
-    /// Where the name begins in the file; `u64::MAX`: nowhere.
-    name: u64,
+    /// Where the name begins in the file; `u32::MAX`: nowhere.
+    name: u32,
     name_len: u32,
 }
 
@@ -57,7 +58,7 @@ impl Error {
     /// An error that has no place in the file: the caller asked for what cannot be.
     #[cold]
     pub(crate) fn new(kind: ErrorKind) -> Error {
-        Error { kind, byte: u64::MAX, name: u64::MAX, name_len: 0 }
+        Error { kind, byte: u64::MAX, name: u32::MAX, name_len: 0 }
     }
 
     /// An error at a byte of the file.
@@ -75,15 +76,21 @@ impl Error {
     /// The same error, said of a tensor.
     #[cold]
     pub(crate) fn of(self, name: NameSpan) -> Error {
-        let start = FRAME_BYTES.saturating_add(u64::from(name.start));
-        Error { name: start, name_len: name.len, ..self }
+        // No header is so long that this is more than 32 bits hold.
+        Error { name: name.start.saturating_add(FRAME), name_len: name.len, ..self }
     }
 
     /// The same error, of a text that has no frame before it: a shard index.
     #[cold]
     pub(crate) fn without_frame(self) -> Error {
-        let shifted = |at: u64| if at == u64::MAX { at } else { at.saturating_sub(FRAME_BYTES) };
-        Error { byte: shifted(self.byte), name: shifted(self.name), ..self }
+        let (mut byte, mut name) = (self.byte, self.name);
+        if byte != u64::MAX {
+            byte = byte.saturating_sub(FRAME_BYTES);
+        }
+        if name != u32::MAX {
+            name = name.saturating_sub(FRAME);
+        }
+        Error { byte, name, ..self }
     }
 
     /// What went wrong, with its numbers.
@@ -103,8 +110,9 @@ impl Error {
     /// they are spelled there. `None` where the error concerns no one tensor.
     #[must_use]
     pub fn tensor(&self) -> Option<Range<u64>> {
-        let end = self.name.saturating_add(u64::from(self.name_len));
-        (self.name != u64::MAX).then_some(self.name..end)
+        let start = u64::from(self.name);
+        let end = start.saturating_add(u64::from(self.name_len));
+        (self.name != u32::MAX).then_some(start..end)
     }
 }
 

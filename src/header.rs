@@ -226,10 +226,12 @@ fn check_unusual<'a>(text: &'a [u8], limits: &Limits) -> Result<&'a str, Error> 
     Err(foreign_or(prefix.get(..given).unwrap_or_default(), error))
 }
 
-/// The bound on the header's size that holds whatever the limits say: positions fit 32 bits, with
-/// one value to spare.
-fn header_limit(limits: &Limits) -> u64 {
-    limits.header_bytes.min(u64::from(u32::MAX).saturating_sub(1))
+/// The bound on the header's size: that of the limits, and one that holds whatever these say.
+/// Positions in the header, and in the file as far as the header goes, fit 32 bits, with one value to
+/// spare.
+pub(crate) fn header_limit(limits: &Limits) -> u64 {
+    const MOST: u32 = u32::MAX - 9;
+    limits.header_bytes.min(u64::from(MOST))
 }
 
 /// The error that the file is of another format, if its first bytes say so, else the error given.

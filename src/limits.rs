@@ -20,7 +20,7 @@ use crate::dtype::DtypeSet;
 #[non_exhaustive]
 pub struct Limits {
     /// Bytes of the header's text, without the 8 bytes of its length. Whatever is set here, a header
-    /// of 4 GiB or more is refused, since positions in it are kept in 32 bits.
+    /// of about 4 GiB or more is refused, since positions in it are kept in 32 bits.
     pub header_bytes: u64,
     /// Levels of nesting, counted from the header's own object as level 1, in values that are
     /// skipped (those of unknown keys).
@@ -129,7 +129,7 @@ impl Default for Limits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct IndexLimits {
-    /// Bytes of the index. Whatever is set here, one of 4 GiB or more is refused.
+    /// Bytes of the index. Whatever is set here, one of about 4 GiB or more is refused.
     pub bytes: u64,
     /// Levels of nesting, counted from the index's own object as level 1, in values that are skipped.
     pub depth: u8,

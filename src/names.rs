@@ -133,14 +133,18 @@ fn word(bytes: &[u8]) -> u64 {
 #[cold]
 #[inline(never)]
 fn hash_decoded(spelling: &[u8]) -> u32 {
+    hash_of_short(spelling).unwrap_or_else(|| hash_piecemeal(spelling))
+}
+
+/// The same hash, of a string of at most 128 bytes.
+#[inline(never)]
+fn hash_of_short(spelling: &[u8]) -> Option<u32> {
     let mut buffer = [0; 128];
-    match decode_into(spelling, &mut buffer) {
-        Some(decoded) => hash_bytes(decoded),
-        None => hash_piecemeal(spelling),
-    }
+    decode_into(spelling, &mut buffer).map(hash_bytes)
 }
 
 /// The same hash, byte by byte, of a string of any length.
+#[inline(never)]
 fn hash_piecemeal(spelling: &[u8]) -> u32 {
     let mut state = State::NEW;
     // The last 16 bytes, which come in from above.

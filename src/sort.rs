@@ -17,6 +17,34 @@ pub(crate) trait Sequence {
     fn less(&self, a: &Self::Element, b: &Self::Element) -> bool;
 }
 
+/// A slice, and an order of its elements.
+pub(crate) struct By<'t, T, F>(pub(crate) &'t mut [T], pub(crate) F);
+
+impl<T: Copy, F: Fn(&T, &T) -> bool> Sequence for By<'_, T, F> {
+    type Element = T;
+
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    #[inline]
+    fn get(&self, at: usize) -> Option<T> {
+        self.0.get(at).copied()
+    }
+
+    #[inline]
+    fn set(&mut self, at: usize, element: T) {
+        if let Some(place) = self.0.get_mut(at) {
+            *place = element;
+        }
+    }
+
+    #[inline]
+    fn less(&self, a: &T, b: &T) -> bool {
+        (self.1)(a, b)
+    }
+}
+
 /// Ranges this short are sorted by insertion.
 const SHORT: usize = 16;
 
@@ -27,11 +55,13 @@ const SHORT: usize = 16;
 pub(crate) fn sort<S: Sequence>(sequence: &mut S) {
     // Ranges that are still to be sorted, each with the levels that quicksort may go on dividing it.
     // The larger part of a range waits here while the smaller is divided, so that each that waits is
-    // at most half of the one before it: 24 are enough for 2^28 elements.
-    let mut waiting = [(0_u32, 0_u32, 0_u32); 24];
+    // at most half of the one before it: 20 are enough for 2^24 elements.
+    let mut waiting = [(0_u32, 0_u32); 20];
+    let mut levels_of = [0_u8; 20];
     let mut count: usize = 0;
     let (mut low, mut high) = (0, sequence.len());
-    let mut levels = usize::BITS.wrapping_sub(high.leading_zeros()) << 1;
+    // At most 128.
+    let mut levels = u8::try_from(usize::BITS.wrapping_sub(high.leading_zeros()) << 1).unwrap_or(0);
     loop {
         let len = high.wrapping_sub(low);
         if len > SHORT && levels > 0 && count < waiting.len() {
@@ -40,8 +70,8 @@ pub(crate) fn sort<S: Sequence>(sequence: &mut S) {
             let (left, right) = ((low, middle), (middle.wrapping_add(1), high));
             let left_is_smaller = middle.wrapping_sub(low) < high.wrapping_sub(middle);
             let (smaller, larger) = if left_is_smaller { (left, right) } else { (right, left) };
-            if let Some(place) = waiting.get_mut(count) {
-                *place = (to_u32(larger.0), to_u32(larger.1), levels);
+            if let (Some(place), Some(its)) = (waiting.get_mut(count), levels_of.get_mut(count)) {
+                (*place, *its) = ((to_u32(larger.0), to_u32(larger.1)), levels);
             }
             count = count.wrapping_add(1);
             (low, high) = smaller;
@@ -52,9 +82,10 @@ pub(crate) fn sort<S: Sequence>(sequence: &mut S) {
         } else {
             insertion_sort(sequence, low, high);
         }
-        let Some(&next) = count.checked_sub(1).and_then(|last| waiting.get(last)) else { return };
-        count = count.wrapping_sub(1);
-        (low, high, levels) = (to_usize(next.0), to_usize(next.1), next.2);
+        let Some(last) = count.checked_sub(1) else { return };
+        let (Some(next), Some(its)) = (waiting.get(last), levels_of.get(last)) else { return };
+        count = last;
+        (low, high, levels) = (to_usize(next.0), to_usize(next.1), *its);
     }
 }
 
@@ -163,29 +194,6 @@ mod tests {
     use std::cell::Cell;
     use std::prelude::v1::*;
     use std::vec;
-
-    /// A slice, and an order of its elements.
-    struct By<'t, T, F>(&'t mut [T], F);
-
-    impl<T: Copy, F: Fn(&T, &T) -> bool> Sequence for By<'_, T, F> {
-        type Element = T;
-
-        fn len(&self) -> usize {
-            self.0.len()
-        }
-
-        fn get(&self, at: usize) -> Option<T> {
-            self.0.get(at).copied()
-        }
-
-        fn set(&mut self, at: usize, element: T) {
-            self.0[at] = element;
-        }
-
-        fn less(&self, a: &T, b: &T) -> bool {
-            (self.1)(a, b)
-        }
-    }
 
     fn random(len: usize, bound: u32) -> Vec<u32> {
         let mut state: u32 = 1;
