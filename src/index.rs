@@ -14,6 +14,8 @@ mod name;
 use core::fmt;
 
 use crate::convert::{to_u32, to_u64, to_usize};
+#[cfg(feature = "alloc")]
+use crate::error::ShardNameFault;
 use crate::error::{Error, ErrorKind, Expected, Field, Key, StringKind};
 use crate::foreign::recognise;
 use crate::json::{Cursor, SkipLimits};
@@ -93,6 +95,12 @@ impl<'a> ShardName<'a> {
     pub fn chars(&self) -> impl Iterator<Item = char> + 'a {
         self.text.chars().skip(if self.dot_prefix { 2 } else { 0 })
     }
+}
+
+/// What is wrong with a name that is to be a shard's, held to the plainest form.
+#[cfg(feature = "alloc")]
+pub(crate) fn shard_name_fault(name: &str) -> Option<ShardNameFault> {
+    name::check(name.chars(), &IndexLimits::STRICT).err()
 }
 
 impl fmt::Display for ShardName<'_> {
@@ -224,7 +232,7 @@ impl ExactSizeIterator for IndexIter<'_> {}
 /// The text of an index, if it is UTF-8 and not too long.
 pub(crate) fn checked<'a>(text: &'a [u8], limits: &IndexLimits) -> Result<&'a str, Error> {
     // Positions fit 32 bits, with one value to spare.
-    let limit = limits.bytes.min(u64::from(u32::MAX).saturating_sub(1));
+    let limit = limits.bytes.min(u64::from(u32::MAX).saturating_sub(9));
     let len = to_u64(text.len());
     if len > limit {
         return Err(Error::at_byte(ErrorKind::IndexTooLarge { len, limit }, 0));

@@ -36,6 +36,8 @@ mod scan;
 pub mod slice;
 pub mod stats;
 mod tensors;
+pub mod encode;
+mod plan;
 #[cfg(feature = "alloc")]
 mod owned;
 mod source;
@@ -49,10 +51,18 @@ mod file;
 mod mmap;
 #[cfg(feature = "std")]
 mod shards;
+#[cfg(feature = "alloc")]
+mod write;
+#[cfg(feature = "std")]
+mod save;
+#[cfg(feature = "std")]
+mod edit;
 #[doc(hidden)]
 pub mod internals;
 
 pub use dtype::{Dtype, DtypeClass, DtypeSet, ParseDtypeError};
+#[cfg(feature = "std")]
+pub use edit::{Edited, MetadataEdit};
 pub use error::{Error, ErrorKind, Expected, Field, JsonType, Key, ShardNameFault, StringKind};
 #[cfg(feature = "std")]
 pub use file::{File, FileError, FileErrorKind, FileSlice, FileTensor, FileType, Progress};
@@ -66,8 +76,14 @@ pub use metadata::{Metadata, MetadataIter};
 pub use mmap::{Advice, Mmap, MmapOptions};
 #[cfg(feature = "alloc")]
 pub use owned::OwnedTable;
+pub use plan::{Order, Plan, PlanError, PlanOptions, PlanTensor};
 pub use reader::{Reader, SliceReader, TensorReader};
 pub use report::ErrorInFile;
+#[cfg(feature = "std")]
+pub use save::{
+    serialize_to_file, serialize_to_file_with, serialize_to_folder, FileWriter, StreamWriter,
+    TensorWriter,
+};
 pub use scan::{Found, Scan, Scanned};
 pub use shape::{Dimensions, Shape};
 #[cfg(feature = "std")]
@@ -82,3 +98,8 @@ pub use text::{Chars, Text};
 pub use view::{Element, TensorView};
 #[cfg(feature = "alloc")]
 pub use weight_map::WeightMap;
+#[cfg(feature = "alloc")]
+pub use write::{
+    serialize, serialize_with, OwnedPlan, PlanBuilder, ShardPlan, ShardPlans, View, WriteError,
+    WriteErrorKind,
+};

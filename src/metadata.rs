@@ -80,6 +80,12 @@ impl<'a> Metadata<'a> {
         self.place
     }
 
+    /// Where its `{` stands in the header.
+    #[cfg(feature = "std")]
+    pub(crate) fn begin(&self) -> usize {
+        to_usize(self.place.start).saturating_sub(1)
+    }
+
     /// The keys and values in the header's order.
     #[must_use]
     pub fn iter(&self) -> MetadataIter<'a> {

@@ -63,6 +63,12 @@ impl OwnedTable {
         }
     }
 
+    /// The header's text, its padding included.
+    #[must_use]
+    pub fn header(&self) -> &str {
+        &self.header
+    }
+
     /// The table. Takes constant time.
     #[must_use]
     pub fn table(&self) -> Table<'_, '_> {

@@ -30,6 +30,7 @@ enum Source<'a> {
     /// What follows the `[` of a shape that the walk over the header found valid.
     Header(&'a [u8]),
     Slice(&'a [usize]),
+    Wide(&'a [u64]),
 }
 
 impl<'a> Shape<'a> {
@@ -48,6 +49,12 @@ impl<'a> Shape<'a> {
         Shape(Source::Slice(dimensions))
     }
 
+    /// As [`Shape::new`], of dimensions that need not fit a `usize`.
+    #[must_use]
+    pub fn wide(dimensions: &'a [u64]) -> Self {
+        Shape(Source::Wide(dimensions))
+    }
+
     /// The dimensions, outermost first. They are `u64` on every machine: the header of a model may
     /// be read where the model does not fit.
     #[must_use]
@@ -61,6 +68,7 @@ impl<'a> Shape<'a> {
         match self.0 {
             Source::Header(_) => self.iter().fold(0, |rank, _| usize::saturating_add(rank, 1)),
             Source::Slice(dimensions) => dimensions.len(),
+            Source::Wide(dimensions) => dimensions.len(),
         }
     }
 
@@ -144,6 +152,11 @@ impl Iterator for Dimensions<'_> {
                 let (first, rest) = dimensions.split_first()?;
                 *dimensions = rest;
                 Some(to_u64(*first))
+            }
+            Source::Wide(dimensions) => {
+                let (first, rest) = dimensions.split_first()?;
+                *dimensions = rest;
+                Some(*first)
             }
         }
     }

@@ -91,7 +91,7 @@ impl Accumulator {
     /// not counted.
     pub fn push(&mut self, data: &[u8]) {
         let mut block = [0.0; BLOCK];
-        for bytes in data.chunks(self.block_bytes) {
+        for bytes in data.chunks(self.block_bytes.max(1)) {
             let elements = self.dtype.elements_in(to_u64(bytes.len()));
             let len = usize::try_from(elements).unwrap_or(BLOCK);
             if let Some(values) = block.get_mut(..len) {

@@ -119,7 +119,7 @@ impl<'a> Text<'a> {
     /// the buffer then holds is unspecified.
     pub fn copy_to<'b>(&self, buffer: &'b mut [u8]) -> Result<&'b str, Error> {
         let given = to_u64(buffer.len());
-        let mut sink = Sink { buffer, len: 0 };
+        let mut sink = Sink::new(buffer);
         if write!(sink, "{self}").is_err() {
             let needed = to_u64(self.len());
             return Err(Error::new(ErrorKind::BufferLength { needed, given }));
@@ -386,10 +386,10 @@ impl Text<'_> {
 }
 
 /// A string of the caller's, displayed as `Debug` displays a [`Text`].
-#[cfg(feature = "std")]
+#[cfg(feature = "alloc")]
 pub(crate) struct Quoted<'q>(pub(crate) &'q str);
 
-#[cfg(feature = "std")]
+#[cfg(feature = "alloc")]
 impl fmt::Display for Quoted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_quoted(f, self.0.chars(), usize::MAX)
@@ -455,17 +455,33 @@ fn is_hidden(c: char) -> bool {
 }
 
 /// A buffer being filled by `fmt::Write`.
-struct Sink<'b> {
+pub(crate) struct Sink<'b> {
     buffer: &'b mut [u8],
     len: usize,
 }
 
+impl<'b> Sink<'b> {
+    pub(crate) fn new(buffer: &'b mut [u8]) -> Self {
+        Sink { buffer, len: 0 }
+    }
+
+    /// Bytes that were written.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Writes bytes, all of them, if there is room.
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> Option<()> {
+        let end = self.len.checked_add(bytes.len())?;
+        self.buffer.get_mut(self.len..end)?.copy_from_slice(bytes);
+        self.len = end;
+        Some(())
+    }
+}
+
 impl fmt::Write for Sink<'_> {
     fn write_str(&mut self, s: &str) -> fmt::Result {
-        let end = self.len.checked_add(s.len()).ok_or(fmt::Error)?;
-        self.buffer.get_mut(self.len..end).ok_or(fmt::Error)?.copy_from_slice(s.as_bytes());
-        self.len = end;
-        Ok(())
+        self.push(s.as_bytes()).ok_or(fmt::Error)
     }
 }
 

@@ -61,6 +61,12 @@ impl<'l, 'a> Walk<'l, 'a> {
         }
     }
 
+    /// The position in the text of what follows the last member.
+    #[cfg(feature = "std")]
+    pub(crate) fn at(&self) -> usize {
+        self.json.at()
+    }
+
     /// The next member, or `None` once the object has ended and nothing but padding follows. After
     /// an error there is nothing more.
     #[inline(never)]

@@ -120,7 +120,7 @@ fn random_models_say_the_same_on_disk() {
 }
 
 /// The cases `big-5gib` and `big-600mb`: the second tensor of the one begins above 4 GiB, the tensor
-/// of the other has more bits than 32 bits count.
+/// of the other has more bits than 32 bits count, which is the case `run-bits-32` on such machines.
 #[test]
 fn large_files() {
     let temp = Temp::new();
@@ -151,6 +151,7 @@ fn large_files() {
     assert_eq!(out, [9.0]);
 }
 
+/// The case `run-fifo`.
 #[test]
 fn what_is_no_file_is_named() {
     let temp = Temp::new();
@@ -379,6 +380,9 @@ fn the_cursor_stays_where_it_is() {
     }
 }
 
+/// The case `run-mmap-unsupported`: what cannot be mapped is an error that leads to `File`. The case
+/// `run-mmap-truncated` no check can prevent: the contract of `Mmap::open` tells it, and that `File`
+/// is the safe way, which `a_file_that_vanishes_is_still_read_and_one_that_shrinks_is_not` shows.
 #[test]
 #[cfg(feature = "mmap")]
 #[allow(unsafe_code)]

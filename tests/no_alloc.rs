@@ -12,7 +12,10 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::fmt::Write;
 
-use safetensors_zero::{Header, Limits, SafeTensors, TensorIndexer, TensorSlot};
+use safetensors_zero::{
+    encode, Dtype, Frame, Header, Index, IndexLimits, Limits, Plan, PlanOptions, PlanTensor,
+    Reader, SafeTensors, Shape, TensorIndexer, TensorSlot,
+};
 use support::corpus;
 
 struct Counting;
@@ -100,6 +103,38 @@ fn use_all(
     }
 }
 
+/// Everything that can be read through a source, with the header and the buffers of a caller.
+fn read_all(file: &[u8], text: &mut [u8], slots: &mut [TensorSlot], out: &mut [f32]) -> bool {
+    if Frame::read_from(file, &Limits::DEFAULT).is_err() {
+        return false;
+    }
+    let Ok(reader) = Reader::open(file, text, slots, &Limits::DEFAULT) else { return false };
+    let mut buffer = [0; 64];
+    for tensor in reader.tensors() {
+        tensor.stats(&mut buffer).ok();
+        let len = (tensor.elements() as usize).min(out.len());
+        tensor.dequant_range(0, &mut out[..len], &mut buffer).ok();
+        if let Ok(slice) = tensor.slice(&[TensorIndexer::stepped(.., 2).unwrap()]) {
+            let len = (slice.elements() as usize).min(out.len());
+            slice.dequant_into(&mut out[..len], &mut buffer).ok();
+        }
+    }
+    true
+}
+
+/// Plans a file, writes its header and numbers of each kind.
+fn plan_all(tensors: &mut [PlanTensor<'_>], out: &mut [u8]) {
+    let mut metadata = [("key", "value"), ("a", "\n")];
+    let plan = Plan::new(tensors, Some(&mut metadata), &PlanOptions::DEFAULT).unwrap();
+    plan.copy_to(out).unwrap();
+    plan.write_header(&mut Sink).unwrap();
+    encode::from_f64(Dtype::BF16, &[1.5; 9], &mut out[..18]).unwrap();
+    encode::from_f32(Dtype::F16, &[1.5; 9], &mut out[..18]).unwrap();
+    encode::from_i64(Dtype::I32, &[-1; 9], &mut out[..36]).unwrap();
+    let error = Plan::new(&mut [tensors[0], tensors[0]], None, &PlanOptions::DEFAULT).unwrap_err();
+    write!(Sink, "{error}").unwrap();
+}
+
 #[test]
 fn the_core_does_not_allocate() {
     assert_eq!(allocations(|| drop(vec![0])), 1, "allocations are counted");
@@ -116,4 +151,38 @@ fn the_core_does_not_allocate() {
         accepted += u32::from(case.default == "accept");
     }
     assert_eq!(accepted, 74);
+}
+
+#[test]
+fn sources_plans_and_indexes_do_not_allocate() {
+    let (mut text, mut slots) = (vec![0; 100_000], vec![TensorSlot::EMPTY; 1000]);
+    let (mut out, mut bytes) = (vec![0.0; 1000], vec![0; 1000]);
+    let mut read = 0;
+    for case in corpus::files() {
+        let file = case.bytes();
+        let mut done = false;
+        let count = allocations(|| done = read_all(&file, &mut text, &mut slots, &mut out));
+        assert_eq!(count, 0, "{}", case.id);
+        read += u32::from(done);
+    }
+    assert!(read > 60, "{read}");
+
+    let shape = Shape::new(&[2, 3]);
+    let mut tensors: Vec<_> = ["b", "a\u{1}", ""]
+        .into_iter()
+        .zip([Dtype::U8, Dtype::F4, Dtype::F4])
+        .map(|(name, dtype)| PlanTensor::new(name, dtype, shape))
+        .collect();
+    assert_eq!(allocations(|| plan_all(&mut tensors, &mut bytes)), 0);
+
+    let index =
+        br#"{"metadata":{"total_size":3},"weight_map":{"a":"x.safetensors","b":"y.safetensors"}}"#;
+    let walk = || {
+        let index = Index::parse(index, &IndexLimits::DEFAULT).unwrap();
+        let shard = index.shard_of("b").unwrap();
+        write!(Sink, "{shard} {:?} {}", index.total_size(), index.iter().count()).unwrap();
+        let error = Index::parse(b"{\"weight_map\":[]}", &IndexLimits::STRICT).unwrap_err();
+        write!(Sink, "{error}").unwrap();
+    };
+    assert_eq!(allocations(walk), 0);
 }

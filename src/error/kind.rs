@@ -354,6 +354,53 @@ pub enum ErrorKind {
         /// Their dtype.
         dtype: Dtype,
     },
+
+    /// A tensor of the name that the format keeps for the metadata.
+    ReservedName,
+    /// Two tensors of one name are to be written.
+    NameRepeated {
+        /// Where the first of them stands in the list, counted from 0.
+        first: u64,
+    },
+    /// A key of the metadata is to be written twice.
+    MetadataKeyRepeated,
+    /// An alignment that is no power of two.
+    NotPowerOfTwo {
+        /// The alignment.
+        align: u64,
+    },
+    /// A file whose length does not fit 64 bits.
+    FileTooLarge,
+    /// Numbers of a type that the dtype does not take: integers for floats, floats for integers.
+    NoConversion {
+        /// The dtype.
+        dtype: Dtype,
+    },
+    /// An integer that the dtype cannot hold.
+    ValueOutOfRange {
+        /// Where it stands in the values given, counted from 0.
+        index: u64,
+        /// The integer.
+        value: i64,
+        /// The dtype.
+        dtype: Dtype,
+    },
+    /// Fewer bytes of a tensor than it has.
+    DataMissing {
+        /// Bytes of the tensor.
+        needed: u64,
+        /// Bytes that were written.
+        written: u64,
+    },
+    /// More bytes of a tensor than it has.
+    DataExcess {
+        /// Bytes of the tensor.
+        needed: u64,
+        /// Bytes that were to be written.
+        written: u64,
+    },
+    /// Data of a tensor whose turn, in a stream, has passed.
+    OutOfOrder,
 }
 
 impl ErrorKind {
@@ -428,6 +475,16 @@ impl ErrorKind {
             K::IndexOutOfRange { .. } => "index_out_of_range",
             K::IndexReversed { .. } => "index_reversed",
             K::PartialByteSlice { .. } => "partial_byte_slice",
+            K::ReservedName => "reserved_name",
+            K::NameRepeated { .. } => "name_repeated",
+            K::MetadataKeyRepeated => "metadata_key_repeated",
+            K::NotPowerOfTwo { .. } => "not_power_of_two",
+            K::FileTooLarge => "file_too_large",
+            K::NoConversion { .. } => "no_conversion",
+            K::ValueOutOfRange { .. } => "value_out_of_range",
+            K::DataMissing { .. } => "data_missing",
+            K::DataExcess { .. } => "data_excess",
+            K::OutOfOrder => "out_of_order",
         }
     }
 }

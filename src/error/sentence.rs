@@ -170,6 +170,30 @@ impl fmt::Display for ErrorKind {
             K::PartialByteSlice { dtype } => {
                 write!(f, "the slice of {dtype} elements begins or ends inside a byte")
             }
+            K::ReservedName => {
+                f.write_str("the name __metadata__ is reserved, so no tensor can have it")
+            }
+            K::NameRepeated { first } => {
+                write!(f, "the tensor at {first} in the list has the same name")
+            }
+            K::MetadataKeyRepeated => f.write_str("a key of the metadata is given twice"),
+            K::NotPowerOfTwo { align } => {
+                write!(f, "the alignment is {align}, which is no power of two")
+            }
+            K::FileTooLarge => f.write_str("the length of the file does not fit 64 bits"),
+            K::NoConversion { dtype } => {
+                write!(f, "numbers of this type cannot be written as {dtype}")
+            }
+            K::ValueOutOfRange { index, value, dtype } => {
+                write!(f, "{dtype} cannot hold {value}, the value at {index}")
+            }
+            K::DataMissing { needed, written } => {
+                write!(f, "of its {needed} bytes, {written} were written")
+            }
+            K::DataExcess { needed, written } => {
+                write!(f, "it has {needed} bytes, but {written} were to be written")
+            }
+            K::OutOfOrder => f.write_str("its turn in the stream has passed"),
         }
     }
 }

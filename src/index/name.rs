@@ -17,9 +17,12 @@ pub(super) fn check(
     let mut dot_prefix = false;
     // The last characters so far.
     let mut tail = ['\0'; EXTENSION.len()];
-    for (at, c) in chars.enumerate() {
+    let mut chars = chars.peekable();
+    if chars.peek() == Some(&'/') {
+        return Err(Fault::Absolute);
+    }
+    for c in chars {
         match c {
-            '/' if at == 0 => return Err(Fault::Absolute),
             '\\' => return Err(Fault::Backslash),
             ':' => return Err(Fault::Colon),
             '\0'..='\u{1f}' | '\u{7f}' => return Err(Fault::Control),

@@ -51,17 +51,17 @@ impl Groups {
 
     /// The elements that whole groups of bytes hold.
     pub(super) fn elements(&self, bytes: usize) -> u64 {
-        to_u64(bytes.checked_div(self.bytes).unwrap_or(0)) << self.shift
+        to_u64(bytes.checked_div(self.bytes).unwrap_or(0)).wrapping_shl(self.shift)
     }
 
     /// The bytes of elements, of which there are few enough for a buffer.
     pub(super) fn bytes(&self, first: u64, count: u64) -> Bytes {
         let size = to_u64(self.bytes);
-        let offset = (first >> self.shift).saturating_mul(size);
+        let offset = first.wrapping_shr(self.shift).saturating_mul(size);
         // From the first group's begin.
         let lead = first & self.last_of_group;
         let end = lead.saturating_add(count);
-        let groups = end.saturating_add(self.last_of_group) >> self.shift;
+        let groups = end.saturating_add(self.last_of_group).wrapping_shr(self.shift);
         let begin_byte = lead.saturating_mul(self.bits) >> 3;
         let end_byte = end.saturating_mul(self.bits).saturating_add(7) >> 3;
         let in_memory = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);

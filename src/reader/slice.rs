@@ -44,7 +44,7 @@ impl<'a, S: Source> SliceReader<'a, S> {
     /// Reads the slice's data.
     ///
     /// # Errors
-    /// [`BufferLength`](ErrorKind::BufferLength) if the buffer has not exactly
+    /// [`BufferLength`](crate::ErrorKind::BufferLength) if the buffer has not exactly
     /// [`byte_len`](Self::byte_len) bytes; or the source's.
     pub fn read_bytes(&self, out: &mut [u8]) -> Result<(), ReadError<S::Error>> {
         unwatched(self.read_bytes_watched(out, &mut go_on))
@@ -54,7 +54,7 @@ impl<'a, S: Source> SliceReader<'a, S> {
     ///
     /// # Errors
     /// As [`SliceView::dequant_into`](crate::SliceView::dequant_into), and then `out` is as it was;
-    /// [`BufferLength`](ErrorKind::BufferLength) also if `buffer` has fewer than 8 bytes; or the
+    /// [`BufferLength`](crate::ErrorKind::BufferLength) also if `buffer` has fewer than 8 bytes; or the
     /// source's.
     pub fn dequant_into(
         &self,
@@ -117,7 +117,7 @@ impl<'a, S: Source> SliceReader<'a, S> {
     /// that breaks.
     ///
     /// # Errors
-    /// [`BufferLength`](ErrorKind::BufferLength) if `buffer` has fewer than 8 bytes; or the source's.
+    /// [`BufferLength`](crate::ErrorKind::BufferLength) if `buffer` has fewer than 8 bytes; or the source's.
     pub fn read_pieces<B>(
         &self,
         buffer: &mut [u8],

@@ -24,6 +24,21 @@ pub struct Spec {
     pub data: Vec<u8>,
 }
 
+#[cfg(feature = "alloc")]
+impl safetensors_zero::View for Spec {
+    fn dtype(&self) -> Dtype {
+        self.dtype
+    }
+
+    fn shape(&self) -> safetensors_zero::Shape<'_> {
+        safetensors_zero::Shape::wide(&self.shape)
+    }
+
+    fn data(&self) -> std::borrow::Cow<'_, [u8]> {
+        std::borrow::Cow::Borrowed(&self.data)
+    }
+}
+
 #[derive(Debug, Clone)]
 pub enum Metadata {
     None,
@@ -133,6 +148,11 @@ impl Model {
         };
         let spelling = Spelling { seed: rng.next(), canonical: rng.once_in(4) };
         Model { tensors: specs, metadata, spelling }
+    }
+
+    /// The tensors as writers take them.
+    pub fn views(&self) -> Vec<(&str, &Spec)> {
+        self.tensors.iter().map(|spec| (spec.name.as_str(), spec)).collect()
     }
 
     /// The file, and what it holds.

@@ -14,7 +14,8 @@ use core::hint::black_box;
 use core::panic::PanicInfo;
 
 use safetensors_zero::{
-    dequant, Dtype, Error, Frame, Header, Limits, SafeTensors, Table, TensorIndexer, TensorSlot,
+    dequant, encode, Dtype, Error, Frame, Header, Index, IndexLimits, Limits, Order, Plan, PlanOptions,
+    PlanTensor, ReadError, Reader, SafeTensors, Shape, Source, Table, TensorIndexer, TensorSlot,
     TensorView,
 };
 
@@ -100,6 +101,77 @@ fn header(prefix: &[u8], text: &[u8], data: &[u8], limits: &Limits, name: &str) 
     Ok(())
 }
 
+/// A source that is not in memory, as far as the compiler knows.
+struct Flash<'f>(&'f [u8]);
+
+impl Source for Flash<'_> {
+    type Error = u8;
+
+    fn len(&self) -> Result<u64, u8> {
+        Ok(black_box(1 << 40))
+    }
+
+    fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), u8> {
+        for (place, byte) in buffer.iter_mut().zip(self.0) {
+            *place = *byte;
+        }
+        black_box(offset);
+        black_box(Ok(()))
+    }
+}
+
+/// All that can be done with a file that is not in memory.
+fn source(flash: &Flash<'_>, limits: &Limits, name: &str) -> Result<(), ReadError<u8>> {
+    black_box(Frame::read_from(flash, limits)?);
+    let mut text = [0; 256];
+    let mut slots = [TensorSlot::EMPTY; 8];
+    let reader = Reader::open(flash, &mut text, &mut slots, limits)?;
+    let (mut out, mut buffer) = ([0.0; 16], [0; 64]);
+    for tensor in reader.tensors() {
+        black_box(tensor.stats(&mut buffer)?);
+    }
+    let tensor = reader.tensor(name)?;
+    tensor.dequant_range(black_box(3), &mut out, &mut buffer)?;
+    tensor.dequant_rows(black_box(1)..black_box(2), &mut out, &mut buffer)?;
+    tensor.read_bytes_at(black_box(5), &mut buffer)?;
+    let slice = tensor.slice(&[black_box(2).into(), black_box(1..3).into()])?;
+    slice.dequant_into(&mut out, &mut buffer)?;
+    slice.read_bytes(&mut buffer)
+}
+
+/// The plan of a file, and numbers as a dtype's bytes.
+fn plan(names: [&str; 3], dtype: Dtype) -> Result<usize, Error> {
+    let (mut sink, mut out) = (Sink(0), [0; 256]);
+    let shape = black_box([2, 3]);
+    let mut tensors = names.map(|name| PlanTensor::new(name, dtype, Shape::new(&shape)));
+    let mut metadata = [(names[0], names[1]), (names[1], names[2])];
+    let mut options = PlanOptions::DEFAULT;
+    options.align = black_box(64);
+    options.order = black_box(Order::Given);
+    match Plan::new(&mut tensors, Some(&mut metadata), &options) {
+        Ok(plan) => {
+            let _ = plan.write_header(&mut sink);
+            sink.0 = sink.0.wrapping_add(plan.copy_to(&mut out)?);
+        }
+        Err(error) => drop(write!(sink, "{error}")),
+    }
+    encode::from_f64(dtype, black_box(&[1.0; 7]), out.get_mut(..black_box(14)).unwrap_or_default())?;
+    encode::from_f32(dtype, black_box(&[1.0; 7]), out.get_mut(..black_box(14)).unwrap_or_default())?;
+    encode::from_i64(dtype, black_box(&[1; 7]), out.get_mut(..black_box(14)).unwrap_or_default())?;
+    Ok(sink.0)
+}
+
+/// The index of a model's shards.
+fn index(text: &[u8], name: &str) -> Result<usize, Error> {
+    let mut sink = Sink(0);
+    let index = Index::parse(text, &black_box(IndexLimits::DEFAULT))?;
+    for (tensor, shard) in &index {
+        let _ = write!(sink, "{tensor} {shard} {:?}", index.total_size());
+    }
+    let _ = write!(sink, "{}", index.shard_of(name)?);
+    Ok(sink.0)
+}
+
 #[no_mangle]
 pub extern "C" fn main() -> i32 {
     let mut slots = [TensorSlot::EMPTY; 16];
@@ -112,6 +184,9 @@ pub extern "C" fn main() -> i32 {
         header(bytes, black_box(bytes), black_box(bytes), &limits, name),
         dequant::dequant_range(black_box(Dtype::F16), bytes, black_box(1), &mut [0.0; 2]),
         TensorView::new(black_box(Dtype::F4), black_box(&[3, 4]), bytes).map(drop),
+        source(&Flash(bytes), &limits, name).or_else(|error| error.invalid().map_or(Ok(()), Err)),
+        plan([name, black_box("a"), black_box("b")], black_box(Dtype::F16)).map(drop),
+        index(bytes, name).map(drop),
     ] {
         if let Err(error) = result {
             let _ = write!(sink, "{error} {} {}", error.in_file(bytes), error.kind().name());

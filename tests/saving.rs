@@ -1,0 +1,445 @@
+//! Promise: a file on disk is the old one or the new one, whole, whatever happens while it is
+//! written; data go in in any order and in pieces of any size; metadata change without their data.
+//!
+//! Of the corpus: write-atomic, run-mmap-overwrite.
+
+#![cfg(feature = "std")]
+#![allow(clippy::restriction, clippy::pedantic, missing_docs, unreachable_pub)]
+
+#[allow(dead_code)]
+mod support;
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+
+use safetensors_zero::{
+    serialize, serialize_to_file, serialize_to_file_with, serialize_to_folder, Dtype, ErrorKind,
+    File, FileWriter, IndexLimits, Limits, OwnedPlan, PlanBuilder, PlanOptions, SafeTensors,
+    Shards, ShardsOptions, StreamWriter, WriteErrorKind,
+};
+use support::model::{Metadata, Model, Spec};
+use support::rng::Rng;
+use support::temp::Temp;
+
+fn plan_of(model: &Model) -> OwnedPlan {
+    let mut builder = PlanBuilder::new();
+    for spec in &model.tensors {
+        builder.tensor(&*spec.name, spec.dtype, spec.shape.iter().copied());
+    }
+    builder.plan().unwrap()
+}
+
+/// What a folder holds besides these files.
+fn debris(folder: &Path, files: &[&str]) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| !files.contains(&name.as_str())).collect()
+}
+
+fn random_model(rng: &mut Rng, tensors: usize) -> Model {
+    let mut model = Model::random(rng, tensors);
+    model.metadata = Metadata::None;
+    model
+}
+
+#[test]
+fn pieces_make_the_whole_in_order_and_out_of_order() {
+    let mut rng = Rng(1);
+    let temp = Temp::new();
+    let path = temp.join("model.safetensors");
+    for _ in 0..40 {
+        let model = random_model(&mut rng, 8);
+        let expected = serialize(model.views(), None).unwrap();
+        let by_name: BTreeMap<&str, &Spec> = model.views().into_iter().collect();
+
+        let mut stream = StreamWriter::new(Vec::new(), plan_of(&model)).unwrap();
+        let names: Vec<String> =
+            stream.plan().table().names().map(|name| name.to_string()).collect();
+        for name in &names {
+            let mut rest = by_name[name.as_str()].data.as_slice();
+            while !rest.is_empty() {
+                let (piece, after) = rest.split_at(1 + rng.below(rest.len()));
+                let mut tensor = stream.tensor(name).unwrap();
+                assert_eq!(tensor.remaining(), rest.len() as u64);
+                tensor.write_bytes(piece).unwrap();
+                rest = after;
+            }
+        }
+        assert!(stream.finish().unwrap() == expected);
+
+        let mut file = FileWriter::create(&path, plan_of(&model)).unwrap();
+        let mut left: Vec<(&str, &[u8])> =
+            by_name.iter().map(|(name, spec)| (*name, spec.data.as_slice())).collect();
+        while !left.is_empty() {
+            let at = rng.below(left.len());
+            let (name, rest) = left[at];
+            let (piece, after) = rest.split_at(rng.below(rest.len() + 1));
+            file.tensor(name).unwrap().write_all(piece).unwrap();
+            left[at].1 = after;
+            if after.is_empty() {
+                left.swap_remove(at);
+            }
+        }
+        assert_eq!(debris(temp.path(), &["model.safetensors"]).len(), 1);
+        file.commit().unwrap();
+        assert!(std::fs::read(&path).unwrap() == expected);
+        assert_eq!(debris(temp.path(), &["model.safetensors"]), [""; 0]);
+    }
+}
+
+fn two_tensors() -> OwnedPlan {
+    let mut builder = PlanBuilder::new();
+    builder.tensor("a", Dtype::F32, [4]).tensor("b", Dtype::I16, [2]).tensor("e", Dtype::I8, [0]);
+    builder.plan().unwrap()
+}
+
+#[test]
+fn what_is_missing_too_much_or_too_late_is_told() {
+    let stream = || StreamWriter::new(Vec::new(), two_tensors()).unwrap();
+    let refusal = |error: safetensors_zero::WriteError| {
+        (error.tensor().unwrap().to_owned(), error.refusal().unwrap())
+    };
+    let missing = |written| ("a".to_owned(), ErrorKind::DataMissing { needed: 16, written });
+
+    assert_eq!(refusal(stream().finish().unwrap_err()), missing(0));
+    let mut early = stream();
+    assert_eq!(refusal(early.tensor("b").unwrap_err()), missing(0));
+    assert_eq!(refusal(early.tensor("e").unwrap_err()), missing(0));
+    early.tensor("a").unwrap().write_bytes(&[0; 7]).unwrap();
+    assert_eq!(refusal(early.tensor("b").unwrap_err()), missing(7));
+    let error = early.tensor("a").unwrap().write_bytes(&[0; 10]).unwrap_err();
+    let excess = ErrorKind::DataExcess { needed: 16, written: 17 };
+    assert_eq!(refusal(error), ("a".to_owned(), excess));
+    early.tensor("a").unwrap().write_f32(&[1.0; 2]).unwrap();
+    early.tensor("a").unwrap().write_bytes(&[0; 1]).unwrap();
+    early.tensor("b").unwrap().write_i64(&[1, 2]).unwrap();
+    assert_eq!(refusal(early.tensor("a").unwrap_err()).1, ErrorKind::OutOfOrder);
+    assert_eq!(refusal(early.tensor("c").unwrap_err()).1, ErrorKind::TensorNotFound);
+    let error = early.tensor("e").unwrap().write_bytes(&[0]).unwrap_err();
+    assert_eq!(refusal(error).1, ErrorKind::DataExcess { needed: 0, written: 1 });
+    SafeTensors::deserialize(&early.finish().unwrap()).unwrap();
+
+    let temp = Temp::new();
+    let path = temp.write("model.safetensors", b"old");
+    let mut file = FileWriter::create(&path, two_tensors()).unwrap();
+    file.tensor("b").unwrap().write_i64(&[1, 2]).unwrap();
+    file.tensor("a").unwrap().write_bytes(&[0; 15]).unwrap();
+    assert_eq!(file.tensor("c").unwrap_err().path(), Some(&*path));
+    let error = file.tensor("e").unwrap().write_bytes(&[0]).unwrap_err();
+    assert_eq!(refusal(error).1, ErrorKind::DataExcess { needed: 0, written: 1 });
+    let error = file.commit().unwrap_err();
+    let sentence = "tensor \"a\": of its 16 bytes, 15 were written";
+    assert_eq!(error.to_string(), format!("{}: {sentence}", path.display()));
+    assert_eq!(refusal(error), missing(15));
+    assert_eq!(std::fs::read(&path).unwrap(), b"old");
+    assert_eq!(debris(temp.path(), &["model.safetensors"]), [""; 0]);
+}
+
+#[test]
+fn numbers_become_what_the_dtype_holds() {
+    let mut builder = PlanBuilder::new();
+    let len = 100_003;
+    for dtype in [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::BF16] {
+        builder.tensor(dtype.as_str(), dtype, [len]);
+    }
+    for dtype in [Dtype::I8, Dtype::U16, Dtype::I64] {
+        builder.tensor(dtype.as_str(), dtype, [len]);
+    }
+    let mut writer = StreamWriter::new(Vec::new(), builder.plan().unwrap()).unwrap();
+    let halves: Vec<f64> = (0..len).map(|i| (i % 200) as f64 / 2.0 - 50.0).collect();
+    let single: Vec<f32> = halves.iter().map(|value| *value as f32).collect();
+    let whole: Vec<i64> = (0..len as i64).map(|i| i % 128).collect();
+    let names: Vec<String> = writer.plan().table().names().map(|name| name.to_string()).collect();
+    for name in &names {
+        let mut tensor = writer.tensor(name).unwrap();
+        let (floats, dtype) = (tensor.info().dtype.as_str().contains('F'), tensor.info().dtype);
+        if floats && dtype == Dtype::BF16 {
+            tensor.write_f32(&single).unwrap();
+        } else if floats {
+            tensor.write_f64(&halves).unwrap();
+        } else {
+            let error = tensor.write_f32(&[1.0]).unwrap_err();
+            assert_eq!(error.refusal(), Some(ErrorKind::NoConversion { dtype }));
+            // What is out of range is told by its place among all.
+            if dtype == Dtype::U16 {
+                let mut wrong = whole[..70_000].to_vec();
+                wrong[69_000] = -1;
+                let error = tensor.write_i64(&wrong).unwrap_err();
+                let kind = ErrorKind::ValueOutOfRange { index: 69_000, value: -1, dtype };
+                assert_eq!(error.refusal(), Some(kind));
+                let done = len as usize - tensor.remaining() as usize / 2;
+                assert!(done <= 69_000);
+                tensor.write_i64(&whole[done..]).unwrap();
+            } else {
+                tensor.write_i64(&whole).unwrap();
+            }
+        }
+        assert_eq!(tensor.remaining(), 0);
+    }
+    let file = writer.finish().unwrap();
+    let tensors = SafeTensors::deserialize(&file).unwrap();
+    for (name, view) in &tensors {
+        let mut out = vec![0.0; len as usize];
+        view.dequant_into(&mut out).unwrap();
+        let floats = view.dtype().as_str().contains('F');
+        let right = out.iter().enumerate().all(|(i, value)| {
+            let expected = if floats { halves[i] } else { whole[i] as f64 };
+            // BF16 has 8 bits of significand.
+            f64::from(*value) == expected
+                || (view.dtype() == Dtype::BF16 && (f64::from(*value) - expected).abs() <= 0.25)
+        });
+        assert!(right, "{name}");
+    }
+}
+
+/// The models between which the tests below change: their files differ in every byte of data.
+fn generations() -> [Model; 2] {
+    [1, 2].map(|fill: u8| {
+        let spec = |i: usize| Spec {
+            name: format!("tensor.{i}"),
+            dtype: Dtype::U8,
+            shape: vec![40_000],
+            data: vec![fill; 40_000],
+        };
+        let mut model = random_model(&mut Rng(3), 0);
+        model.tensors = (0..8).map(spec).collect();
+        model
+    })
+}
+
+#[test]
+fn only_files_are_replaced_and_what_fails_leaves_nothing() {
+    let temp = Temp::new();
+    let [model, _] = generations();
+    let error = serialize_to_file(model.views(), None, temp.path()).unwrap_err();
+    assert!(matches!(error.kind(), WriteErrorKind::NotAFile(_)), "{error}");
+    let nowhere = temp.join("no/such/folder/model.safetensors");
+    let error = serialize_to_file(model.views(), None, &nowhere).unwrap_err();
+    assert!(matches!(error.kind(), WriteErrorKind::Create(_)), "{error}");
+    assert_eq!(error.path(), Some(&*nowhere));
+    let mut reserved = model.clone();
+    reserved.tensors[3].name = "__metadata__".to_owned();
+    let path = temp.join("model.safetensors");
+    let error = serialize_to_file(reserved.views(), None, &path).unwrap_err();
+    assert_eq!(error.refusal(), Some(ErrorKind::ReservedName));
+    reserved.tensors[3].name = "short".to_owned();
+    reserved.tensors[3].data.pop();
+    let error = serialize_to_file(reserved.views(), None, &path).unwrap_err();
+    assert_eq!(error.path(), Some(&*path));
+    assert_eq!(debris(temp.path(), &[]), [""; 0]);
+    drop(FileWriter::create(&path, plan_of(&model)).unwrap());
+    assert_eq!(debris(temp.path(), &[]), [""; 0]);
+    #[cfg(unix)]
+    {
+        let error = serialize_to_file(model.views(), None, "/dev/null").unwrap_err();
+        assert!(matches!(error.kind(), WriteErrorKind::NotAFile(_)), "{error}");
+        let pipe = temp.join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let error = serialize_to_file(model.views(), None, &pipe).unwrap_err();
+        assert!(matches!(error.kind(), WriteErrorKind::NotAFile(_)), "{error}");
+    }
+    serialize_to_file(model.views(), None, &path).unwrap();
+    assert!(std::fs::read(&path).unwrap() == serialize(model.views(), None).unwrap());
+}
+
+#[cfg(unix)]
+#[test]
+fn permissions_are_those_of_a_new_file_and_links_are_replaced() {
+    use std::os::unix::fs::{symlink, PermissionsExt};
+    let temp = Temp::new();
+    let [model, other] = generations();
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+    let usual = mode(&temp.write("usual", b""));
+    let path = temp.write("model.safetensors", b"old");
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
+    serialize_to_file(model.views(), None, &path).unwrap();
+    assert_eq!(mode(&path), usual);
+
+    let link = temp.join("link.safetensors");
+    symlink(&path, &link).unwrap();
+    serialize_to_file(other.views(), None, &link).unwrap();
+    assert!(!std::fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert!(std::fs::read(&path).unwrap() == serialize(model.views(), None).unwrap());
+}
+
+/// A map keeps the bytes of the file that it was made of.
+#[cfg(all(feature = "mmap", unix))]
+#[test]
+#[allow(unsafe_code, reason = "that is how files are mapped")]
+fn an_open_map_keeps_its_bytes() {
+    let temp = Temp::new();
+    let path = temp.join("model.safetensors");
+    let [old, new] = generations();
+    serialize_to_file(old.views(), None, &path).unwrap();
+    let map = unsafe { safetensors_zero::Mmap::open(&path) }.unwrap();
+    let opened = File::open(&path).unwrap();
+    serialize_to_file(new.views(), None, &path).unwrap();
+    for (_, view) in &map.tensors() {
+        assert!(view.data().iter().all(|byte| *byte == 1));
+    }
+    let mut bytes = vec![0; 40_000];
+    opened.tensor("tensor.0").unwrap().read_bytes(&mut bytes).unwrap();
+    assert!(bytes.iter().all(|byte| *byte == 1));
+    File::open(&path).unwrap().tensor("tensor.0").unwrap().read_bytes(&mut bytes).unwrap();
+    assert!(bytes.iter().all(|byte| *byte == 2));
+}
+
+#[cfg(unix)]
+mod in_another_process {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::{Command, Stdio};
+
+    const PATH: &str = "SAFETENSORS_ZERO_SAVING_TO";
+
+    /// This test again, in a process of its own, which saves to this path.
+    fn again(test: &str, path: &Path, before: &str) -> Command {
+        let mut command = Command::new("sh");
+        command
+            .arg("-c")
+            .arg(format!("{before} exec \"$0\" \"$@\""))
+            .arg(std::env::current_exe().unwrap())
+            .args(["--exact", test, "--nocapture", "--test-threads=1"])
+            .env(PATH, path)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        command
+    }
+
+    #[test]
+    fn a_kill_leaves_the_old_file_or_the_new_one() {
+        let models = generations();
+        if let Some(path) = std::env::var_os(PATH) {
+            for model in models.iter().cycle() {
+                serialize_to_file(model.views(), None, &path).unwrap();
+            }
+        }
+        let temp = Temp::new();
+        let path = temp.join("model.safetensors");
+        let whole = models.each_ref().map(|model| serialize(model.views(), None).unwrap());
+        serialize_to_file(models[0].views(), None, &path).unwrap();
+        let mut rng = Rng(11);
+        let (mut interrupted, mut seen) = (0, [0; 2]);
+        for _ in 0..200 {
+            let test = "in_another_process::a_kill_leaves_the_old_file_or_the_new_one";
+            let mut child = again(test, &path, "").spawn().unwrap();
+            // Once the temporary file of the first save is there, or soon after.
+            while debris(temp.path(), &["model.safetensors"]).is_empty() {
+                assert!(child.try_wait().unwrap().is_none());
+                std::thread::yield_now();
+            }
+            std::thread::sleep(std::time::Duration::from_micros(rng.below(3000) as u64));
+            child.kill().unwrap();
+            assert_eq!(child.wait().unwrap().signal(), Some(9));
+            let found = std::fs::read(&path).unwrap();
+            let which = whole.iter().position(|file| *file == found);
+            seen[which.expect("one of the two files, whole")] += 1;
+            for name in debris(temp.path(), &["model.safetensors"]) {
+                assert!(name.starts_with(".safetensors-") && name.ends_with(".partial"), "{name}");
+                std::fs::remove_file(temp.join(name)).unwrap();
+                interrupted += 1;
+            }
+        }
+        assert!(interrupted > 20, "{interrupted} kills came in the middle of a save");
+        assert!(seen.iter().all(|count| *count > 20), "{seen:?}");
+    }
+
+    #[test]
+    fn a_full_disk_is_an_error_that_leaves_nothing() {
+        let [old, new] = generations();
+        if let Some(path) = std::env::var_os(PATH) {
+            let error = serialize_to_file(new.views(), None, &path).unwrap_err();
+            assert!(matches!(error.kind(), WriteErrorKind::Write(_)), "{error}");
+            let mut writer = FileWriter::create(&path, plan_of(&new)).unwrap();
+            let mut tensor = writer.tensor("tensor.7").unwrap();
+            let error = tensor.write_bytes(&new.tensors[7].data).unwrap_err();
+            assert!(matches!(error.kind(), WriteErrorKind::Write(_)), "{error}");
+            return;
+        }
+        let temp = Temp::new();
+        let path = temp.join("model.safetensors");
+        serialize_to_file(old.views(), None, &path).unwrap();
+        let test = "in_another_process::a_full_disk_is_an_error_that_leaves_nothing";
+        // Files of at most 64 KiB, and an error for what is more.
+        let status = again(test, &path, "trap '' XFSZ; ulimit -f 128;").status().unwrap();
+        assert!(status.success());
+        assert!(std::fs::read(&path).unwrap() == serialize(old.views(), None).unwrap());
+        assert_eq!(debris(temp.path(), &["model.safetensors"]), [""; 0]);
+    }
+}
+
+#[test]
+fn shards_keep_their_bound_and_are_read_back() {
+    let mut rng = Rng(8);
+    for round in 0..30 {
+        let temp = Temp::new();
+        let count = 1 + rng.below(30);
+        let model = random_model(&mut rng, count);
+        let bound = 200 + rng.below(3000) as u64;
+        let metadata: BTreeMap<_, _> = [("format".to_owned(), "pt".to_owned())].into();
+        serialize_to_folder(model.views(), Some(metadata), temp.path(), bound).unwrap();
+
+        let mut options = ShardsOptions::default();
+        options.index = IndexLimits::STRICT;
+        let shards = Shards::open_with(temp.path(), &options).unwrap();
+        assert_eq!(shards.verify().len(), 0, "{:?}", shards.verify());
+        assert_eq!(shards.len(), model.tensors.len());
+        let total = shards.shards();
+        for shard in 0..total {
+            let name = format!("model-{:05}-of-{total:05}.safetensors", shard + 1);
+            let file = File::open(temp.join(&name)).unwrap();
+            let len = std::fs::metadata(temp.join(&name)).unwrap().len();
+            assert!(len <= bound || file.len() == 1, "{round}: {len} of {bound}");
+            assert_eq!(file.metadata().unwrap().get("format").unwrap(), "pt");
+        }
+        let index: serde_json::Value = serde_json::from_slice(
+            &std::fs::read(temp.join("model.safetensors.index.json")).unwrap(),
+        )
+        .unwrap();
+        let bytes: usize = model.tensors.iter().map(|spec| spec.data.len()).sum();
+        assert_eq!(index["metadata"]["total_size"], bytes);
+        for spec in &model.tensors {
+            let tensor = shards.tensor(&spec.name).unwrap();
+            let mut data = vec![0; spec.data.len()];
+            tensor.read_bytes(&mut data).unwrap();
+            assert_eq!((tensor.dtype(), &data), (spec.dtype, &spec.data));
+        }
+    }
+}
+
+#[test]
+fn shards_are_planned_as_one_model() {
+    let mut builder = PlanBuilder::new();
+    for layer in 0..10 {
+        builder.tensor(format!("layers.{layer}"), Dtype::U8, [1000]);
+    }
+    builder.tensor("large", Dtype::U8, [9000]).tensor("last", Dtype::U8, [1]);
+    let model = builder.shards("m", 4000).unwrap();
+    let tensors: Vec<usize> =
+        model.shards().iter().map(|shard| shard.plan().table().len()).collect();
+    assert_eq!(tensors, [3, 3, 3, 1, 1, 1]);
+    assert_eq!(model.shards()[5].name(), "m-00006-of-00006.safetensors");
+    assert_eq!(model.index_name(), "m.safetensors.index.json");
+    assert_eq!(PlanBuilder::new().shards("m", 0).unwrap().shards().len(), 1);
+    for base in ["../m", "/m", "a\\b", "sub/m", "con:"] {
+        let error = builder.shards(base, 4000).unwrap_err();
+        assert!(matches!(error.refusal(), Some(ErrorKind::ShardName { .. })), "{base}");
+    }
+    builder.tensor("layers.0", Dtype::I8, [1]);
+    let error = builder.shards("m", 4000).unwrap_err();
+    assert_eq!(error.refusal(), Some(ErrorKind::NameRepeated { first: 0 }));
+    assert_eq!(error.tensor(), Some("layers.0"));
+}
+
+#[test]
+fn a_file_is_saved_with_the_options_that_are_given() {
+    let temp = Temp::new();
+    let path = temp.join("model.safetensors");
+    let [model, _] = generations();
+    let mut options = PlanOptions::default();
+    options.align = 4096;
+    serialize_to_file_with(model.views(), None, &path, &options).unwrap();
+    let file = File::open_with(&path, &Limits::STRICT).unwrap();
+    assert_eq!(file.table().data_start(), 4096);
+}
