@@ -1,4 +1,5 @@
-//! Promise: of real models this crate tells, to the bit, what Python's `safetensors` and NumPy do.
+//! Promise: of real models this crate tells, to the bit, what Python's `safetensors` and NumPy do; and
+//! what it writes, Python's `safetensors` reads.
 //!
 //! The models are fetched by `python3 tests/oracle/fetch.py`, then
 //! `cargo test --test oracle -- --ignored`.
@@ -15,6 +16,14 @@ use safetensors_zero::{Limits, SafeTensors, TensorSlot};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use support::paths;
+#[cfg(feature = "std")]
+use {
+    safetensors_zero::{
+        serialize_to_file_with, serialize_to_folder, Dtype, Edited, MetadataEdit, PlanOptions,
+        Shards,
+    },
+    support::{model::Spec, rng::Rng, temp::Temp},
+};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -98,4 +107,88 @@ fn what_mlx_writes_is_odd_but_valid() {
     let in_order =
         content.tensors.windows(2).all(|pair| place(&pair[0].name) < place(&pair[1].name));
     assert!(!in_order, "MLX lists tensors in another order than their data");
+}
+
+/// What a file is to be read as.
+#[cfg(feature = "std")]
+fn expected(specs: &[&Spec], metadata: Option<&BTreeMap<String, String>>) -> serde_json::Value {
+    let tensors: BTreeMap<&str, serde_json::Value> = specs
+        .iter()
+        .map(|spec| {
+            let (dtype, shape) = (spec.dtype.as_str(), &spec.shape);
+            let sha256 = sha256(&spec.data);
+            (&*spec.name, serde_json::json!({"dtype": dtype, "shape": shape, "sha256": sha256}))
+        })
+        .collect();
+    serde_json::json!({"metadata": metadata, "tensors": tensors})
+}
+
+#[cfg(feature = "std")]
+#[test]
+#[ignore = "needs the packages that tests/oracle/fetch.py installs"]
+fn python_reads_what_is_written() {
+    let temp = Temp::new();
+    let mut rng = Rng(2);
+    let mut files = BTreeMap::new();
+
+    // Every dtype, and names and metadata of every kind.
+    let specs: Vec<Spec> = Dtype::ALL
+        .into_iter()
+        .zip(["", "a\"\\", "\u{0}\u{1b}", "é😀", "x/../y"].into_iter().cycle())
+        .map(|(dtype, prefix)| Spec {
+            name: format!("{prefix}{dtype}"),
+            dtype,
+            shape: vec![3, 8],
+            data: rng.bytes(3 * dtype.bitsize()),
+        })
+        .collect();
+    let views = || specs.iter().map(|spec| (&*spec.name, spec));
+    let metadata: BTreeMap<String, String> =
+        [("format", "pt"), ("", "\n\t\"\\"), ("é\u{1}", "😀\u{7f}\u{2028}")]
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .into();
+    let all: Vec<&Spec> = specs.iter().collect();
+    for align in [8, 4096] {
+        let mut options = PlanOptions::default();
+        options.align = align;
+        let name = format!("all-{align}.safetensors");
+        serialize_to_file_with(views(), Some(metadata.clone()), temp.join(&name), &options)
+            .unwrap();
+        files.insert(name, expected(&all, Some(&metadata)));
+    }
+
+    // Metadata changed in place, and by a new file.
+    let mut changed = metadata.clone();
+    for (align, value) in [(4096, "in place"), (8, "by a new file")] {
+        let name = format!("edited-{align}.safetensors");
+        std::fs::copy(temp.join(format!("all-{align}.safetensors")), temp.join(&name)).unwrap();
+        changed.insert("changed".to_owned(), value.repeat(20));
+        let edited = MetadataEdit::new().set("changed", value.repeat(20)).apply(temp.join(&name));
+        let expected_way = if align == 8 { Edited::Rewritten } else { Edited::InPlace };
+        assert_eq!(edited.unwrap(), expected_way);
+        files.insert(name, expected(&all, Some(&changed)));
+    }
+
+    // Shards.
+    serialize_to_folder(views(), None, temp.path(), 1000).unwrap();
+    let shards = Shards::open(temp.path()).unwrap();
+    for shard in 0..shards.shards() {
+        let name = shards.path(shard).file_name().unwrap().to_str().unwrap().to_owned();
+        let table = shards.table(shard).unwrap();
+        let within: Vec<&Spec> =
+            specs.iter().filter(|spec| table.info(&spec.name).is_ok()).collect();
+        files.insert(name, expected(&within, None));
+    }
+    assert!(files.len() > 6, "several shards");
+
+    let count = files.len();
+    let expected = serde_json::json!({"files": files, "sharded": specs.len()});
+    std::fs::write(temp.join("expected.json"), expected.to_string()).unwrap();
+    let output = std::process::Command::new(folder().join("venv/bin/python"))
+        .arg(folder().parent().unwrap().join("read_back.py"))
+        .arg(temp.path())
+        .output()
+        .expect("run tests/oracle/fetch.py");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), count.to_string());
 }
