@@ -82,6 +82,11 @@ impl<'l, 'a> Walk<'l, 'a> {
     /// For the one caller for whom every nanosecond counts: it goes into its loop.
     #[inline(always)]
     pub(crate) fn next_quick(&mut self) -> Option<Entry<'a>> {
+        // Where there is no operating system, flash is counted in kilobytes, and the quick way takes
+        // 20 of them wherever it goes; the tokenizer comes to the same result.
+        if cfg!(target_os = "none") {
+            return None;
+        }
         let before = match self.state {
             State::Start => b'{',
             State::Member => b',',
