@@ -118,15 +118,18 @@ impl<'a> Text<'a> {
     /// [`ErrorKind::BufferLength`] with the length needed, if the buffer is shorter than that. What
     /// the buffer then holds is unspecified.
     pub fn copy_to<'b>(&self, buffer: &'b mut [u8]) -> Result<&'b str, Error> {
-        let given = to_u64(buffer.len());
-        let mut sink = Sink::new(buffer);
-        if write!(sink, "{self}").is_err() {
-            let needed = to_u64(self.len());
-            return Err(Error::new(ErrorKind::BufferLength { needed, given }));
-        }
-        let Sink { buffer, len } = sink;
-        let written = buffer.get(..len).and_then(|bytes| core::str::from_utf8(bytes).ok());
-        Ok(written.unwrap_or_default())
+        let mut len: usize = 0;
+        each_byte(self.raw.as_bytes(), |byte| {
+            if let Some(place) = buffer.get_mut(len) {
+                *place = byte;
+            }
+            len = len.wrapping_add(1);
+        });
+        let (needed, given) = (to_u64(len), to_u64(buffer.len()));
+        let written = buffer.get(..len);
+        let written =
+            written.ok_or_else(|| Error::new(ErrorKind::BufferLength { needed, given }))?;
+        Ok(core::str::from_utf8(written).unwrap_or_default())
     }
 
     /// The string: borrowed where its spelling has no escapes, else decoded into a new `String`.

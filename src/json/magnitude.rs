@@ -48,8 +48,8 @@ impl Magnitude {
         if self.count == 0 || self.exponent < 308 {
             return true;
         }
-        let missing = u32::from(17_u8.saturating_sub(self.count));
-        let leading = self.leading.saturating_mul(10_u64.saturating_pow(missing));
+        // 17 digits do not overflow.
+        let leading = (self.count..17).fold(self.leading, |leading, _| leading.wrapping_mul(10));
         self.exponent == 308 && leading <= 17_976_931_348_623_157
     }
 }
