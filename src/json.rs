@@ -153,7 +153,7 @@ impl<'a> Cursor<'a> {
 
     /// After an element of an object or array: takes the comma that another one follows, or the
     /// bracket that closes it, and tells whether it was the comma.
-    #[inline]
+    #[cfg_attr(not(target_os = "none"), inline)]
     pub(crate) fn comma_or(&mut self, close: u8) -> Result<bool, Error> {
         self.skip_whitespace();
         if self.take(b',') {
@@ -337,7 +337,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes a natural number written in digits alone, as the value of a field.
-    #[inline]
+    #[cfg_attr(not(target_os = "none"), inline)]
     pub(crate) fn natural(&mut self, field: Field) -> Result<u64, Error> {
         let before = self.clone();
         let mut value: u64 = match self.rest {

@@ -9,6 +9,7 @@ extern crate alloc;
 extern crate std;
 
 // In reading order: each knows only those above it.
+mod bare;
 mod convert;
 mod dtype;
 mod foreign;

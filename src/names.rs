@@ -12,6 +12,7 @@
 
 use core::cmp::Ordering;
 
+use crate::bare::BARE_METAL;
 use crate::convert::{to_u32, to_u64, to_usize};
 use crate::slot::{TensorSlot, NIL};
 use crate::sort::{self, Sequence};
@@ -95,7 +96,7 @@ impl State {
 
 /// Hashes blocks of 16 bytes. The last block is the last 16 bytes, which may overlap the one before
 /// it, so that no block is read in parts; only strings shorter than a block are.
-#[inline]
+#[cfg_attr(not(target_os = "none"), inline)]
 pub(crate) fn hash_bytes(bytes: &[u8]) -> u32 {
     let Some(last) = bytes.last_chunk::<16>() else {
         let (first, second) = bytes.split_at_checked(8).unwrap_or((bytes, &[]));
@@ -133,6 +134,9 @@ fn word(bytes: &[u8]) -> u64 {
 #[cold]
 #[inline(never)]
 fn hash_decoded(spelling: &[u8]) -> u32 {
+    if BARE_METAL {
+        return hash_piecemeal(spelling);
+    }
     hash_of_short(spelling).unwrap_or_else(|| hash_piecemeal(spelling))
 }
 
@@ -288,7 +292,7 @@ fn nth(slots: &[TensorSlot], k: usize) -> Option<&TensorSlot> {
 }
 
 /// Finds the slot of a name.
-#[inline]
+#[cfg_attr(not(target_os = "none"), inline)]
 pub(crate) fn find<'s>(
     header: &str,
     slots: &'s [TensorSlot],

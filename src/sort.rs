@@ -1,6 +1,7 @@
 //! A sort for slots: in place, quick, never worse than n log n, and without the panic paths that
 //! `sort_unstable` brings into a firmware image.
 
+use crate::bare::BARE_METAL;
 use crate::convert::{to_u32, to_u64, to_usize};
 
 /// What can be sorted: elements that are copied from place to place.
@@ -51,8 +52,12 @@ const SHORT: usize = 16;
 /// Sorts a sequence.
 ///
 /// By quicksort, and by heapsort for a range that quicksort does not divide well: at most a constant
-/// times n log n comparisons, whatever the input, and without recursion.
+/// times n log n comparisons, whatever the input, and without recursion. On bare metal by heapsort
+/// alone.
 pub(crate) fn sort<S: Sequence>(sequence: &mut S) {
+    if BARE_METAL {
+        return heapsort(sequence, 0, sequence.len());
+    }
     // Ranges that are still to be sorted, each with the levels that quicksort may go on dividing it.
     // The larger part of a range waits here while the smaller is divided, so that each that waits is
     // at most half of the one before it: 20 are enough for 2^24 elements.

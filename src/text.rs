@@ -63,7 +63,7 @@ impl<'a> Text<'a> {
     }
 
     /// The string that the tokenizer found in a header at this position, with this length.
-    #[inline]
+    #[cfg_attr(not(target_os = "none"), inline)]
     pub(crate) fn in_header_at(header: &'a str, start: u32, len: u32) -> Self {
         let end = to_usize(start).saturating_add(to_usize(len));
         Text { raw: header.get(to_usize(start)..end).unwrap_or_default() }
@@ -77,7 +77,7 @@ impl<'a> Text<'a> {
     }
 
     /// The string, where its spelling has no escapes, which is nearly always.
-    #[inline]
+    #[cfg_attr(not(target_os = "none"), inline)]
     #[must_use]
     pub fn as_str(&self) -> Option<&'a str> {
         match memchr::memchr(b'\\', self.raw.as_bytes()) {
@@ -220,7 +220,7 @@ fn put(c: char, buffer: &mut [u8]) -> Option<usize> {
 }
 
 /// The character of an escape whose backslash has been taken, and how many bytes more it has.
-#[inline(always)]
+#[cfg_attr(not(target_os = "none"), inline(always))]
 fn unescape(rest: &[u8]) -> (char, usize) {
     let c = match rest {
         [b'u', a, b, c, d, rest @ ..] => {
@@ -312,7 +312,7 @@ impl Iterator for Chars<'_> {
 }
 
 impl PartialEq<str> for Text<'_> {
-    #[inline]
+    #[cfg_attr(not(target_os = "none"), inline)]
     fn eq(&self, other: &str) -> bool {
         // Without a backslash the spelling is the string; with one, it is longer than the string.
         match self.as_str() {

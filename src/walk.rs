@@ -3,6 +3,7 @@
 //! This is the one reader of the header's grammar. Whoever needs the entries (the table, the scan,
 //! the count) walks, and adds the checks between entries that it has the memory for.
 
+use crate::bare::BARE_METAL;
 use crate::convert::{to_u32, to_usize};
 use crate::dtype::{ByteLenError, Dtype};
 use crate::entry::Entry;
@@ -82,9 +83,8 @@ impl<'l, 'a> Walk<'l, 'a> {
     /// For the one caller for whom every nanosecond counts: it goes into its loop.
     #[inline(always)]
     pub(crate) fn next_quick(&mut self) -> Option<Entry<'a>> {
-        // Where there is no operating system, flash is counted in kilobytes, and the quick way takes
-        // 20 of them wherever it goes; the tokenizer comes to the same result.
-        if cfg!(target_os = "none") {
+        // 20 KB of code, wherever it goes.
+        if BARE_METAL {
             return None;
         }
         let before = match self.state {

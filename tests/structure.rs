@@ -9,7 +9,8 @@ use std::path::Path;
 use safetensors_zero::*;
 
 /// The rooms of the core, each with what it may know: those before it.
-const ROOMS: [&str; 41] = [
+const ROOMS: [&str; 42] = [
+    "bare",
     "convert",
     "dtype",
     "foreign",
