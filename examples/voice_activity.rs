@@ -48,7 +48,7 @@ fn run(arguments: Vec<String>) -> Result<(), String> {
     let reader = Reader::open(file, &mut header, &mut slots, &Limits::TIGHT);
     let reader = reader.map_err(in_file(model))?;
     let mut weights = Streamed::open(&reader).map_err(in_file(model))?;
-    let mut network = Network::new();
+    let mut network = Network::fresh();
     for (number, bytes) in sound.chunks_exact(2 * CHUNK).enumerate() {
         let sample = |at: usize| i16::from_le_bytes([bytes[2 * at], bytes[2 * at + 1]]);
         let chunk = std::array::from_fn(sample);

@@ -41,7 +41,7 @@ where
         sound.chunks_exact(2).map(|pair| i16::from_le_bytes([pair[0], pair[1]])).collect();
     assert_eq!((samples.len(), golden.probabilities.len()), (100 * CHUNK, 100));
 
-    let mut network = Network::new();
+    let mut network = Network::fresh();
     let differences =
         samples.chunks_exact(CHUNK).zip(golden.probabilities).map(|(chunk, expected)| {
             let probability = network.hear(chunk.try_into().unwrap(), &mut weights).unwrap();

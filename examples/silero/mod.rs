@@ -130,7 +130,7 @@ pub struct Network {
 
 impl Network {
     /// A network that has heard nothing.
-    pub const fn new() -> Network {
+    pub const fn fresh() -> Network {
         Network {
             context: [0.0; CONTEXT],
             state: [0.0; UNITS],

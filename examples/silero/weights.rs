@@ -3,7 +3,7 @@
 
 use core::fmt;
 
-use safetensors_zero::{Dtype, Error, ReadError, Reader, SafeTensors, Source, Table, TensorReader};
+use safetensors_zero::{Dtype, Error, ReadError, Reader, SafeTensors, Source, Table};
 
 /// Elements that are asked for at once, at most: 512 bytes.
 pub const PIECE: usize = 128;
@@ -59,6 +59,10 @@ impl Tensor {
         ("final_conv.weight", &[1, 128, 1]),
         ("final_conv.bias", &[1]),
     ];
+
+    const fn name(self) -> &'static str {
+        Tensor::FILE[self as usize].0
+    }
 
     /// The first three dimensions, ones where there are fewer.
     pub(super) const fn shape(self) -> [usize; 3] {
@@ -128,30 +132,27 @@ impl Weights for Resident<'_> {
 }
 
 /// Weights that stay where they are: what is in memory of them is one piece.
-pub struct Streamed<'a, 'r, S> {
-    tensors: [TensorReader<'a, &'r S>; Tensor::COUNT],
+pub struct Streamed<'r, 'a, 's, S> {
+    reader: &'r Reader<'a, 's, S>,
     piece: [f32; PIECE],
 }
 
-impl<'a, 'r, S: Source> Streamed<'a, 'r, S> {
-    pub fn open(reader: &'r Reader<'a, '_, S>) -> Result<Self, Unfit> {
+impl<'r, 'a, 's, S: Source> Streamed<'r, 'a, 's, S> {
+    pub fn open(reader: &'r Reader<'a, 's, S>) -> Result<Self, Unfit> {
         check(reader.table())?;
-        let open = |name| reader.tensor(name).map_err(|error| Unfit::Tensor(name, error));
-        let mut tensors = [open(Tensor::FILE[0].0)?; Tensor::COUNT];
-        for (place, (name, _)) in tensors.iter_mut().zip(Tensor::FILE) {
-            *place = open(name)?;
-        }
-        Ok(Streamed { tensors, piece: [0.0; PIECE] })
+        Ok(Streamed { reader, piece: [0.0; PIECE] })
     }
 }
 
-impl<S: Source> Weights for Streamed<'_, '_, S> {
+impl<S: Source> Weights for Streamed<'_, '_, '_, S> {
     type Error = ReadError<S::Error>;
 
     fn piece(&mut self, tensor: Tensor, first: usize, len: usize) -> Result<&[f32], Self::Error> {
         let piece = &mut self.piece[..len];
+        // A tensor is found by some 400 instructions; to keep all 15 takes 1.5 KB.
+        let tensor = self.reader.tensor(tensor.name())?;
         // F32 passes through another buffer on big-endian machines only.
-        self.tensors[tensor as usize].dequant_range(first as u64, piece, &mut [0; 8])?;
+        tensor.dequant_range(first as u64, piece, &mut [0; 8])?;
         Ok(piece)
     }
 }

@@ -1,0 +1,16 @@
+//! Finds the model, and tells the linker where memory is.
+
+use std::path::Path;
+
+fn main() {
+    let here = std::env::var("CARGO_MANIFEST_DIR").unwrap();
+    let model = Path::new(&here).join("../../tests/oracle/files/silero-vad.safetensors");
+    println!("cargo:rerun-if-changed={}", model.display());
+    let Ok(model) = model.canonicalize() else {
+        panic!("no model: run python3 tests/oracle/fetch.py silero-vad");
+    };
+    println!("cargo:rustc-env=MODEL={}", model.display());
+    println!("cargo:rerun-if-changed=memory.x");
+    println!("cargo:rustc-link-search={here}");
+    println!("cargo:rustc-link-arg-bins=-Tlink.x");
+}
