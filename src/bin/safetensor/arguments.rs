@@ -1,0 +1,83 @@
+//! The program's arguments, and what is said where they make no sense.
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+use clap::{Parser, Subcommand};
+
+use crate::failure::Exit;
+use crate::terminal::Color;
+use crate::{completions, diff, export, hash, info, stats, tensors, verify};
+
+/// Look into safetensors files, check them, compare them, and take tensors out of them.
+///
+/// FILE is a `.safetensors` file, a shard index (`*.index.json`), or a folder that holds either. Files
+/// are read as if a stranger had made them: nothing in them is executed, believed or printed as it is.
+/// Memory stays small however large a file is.
+///
+/// Exit codes: 0 all well; 1 the file is invalid, differs, or does not have what was asked for;
+/// 2 usage, or the file could not be read.
+#[derive(Debug, Parser)]
+#[command(name = "safetensor", version, max_term_width = 100, after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// When to use colours. `auto`: on a terminal, unless NO_COLOR is set
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
+    pub(crate) color: Color,
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+const EXAMPLES: &str = "Examples:
+  safetensor info model.safetensors
+  safetensor tensors model/ --match '*.norm.*' --sort size
+  safetensor verify --strict model.safetensors.index.json
+  safetensor stats model.safetensors lm_head.weight
+  safetensor export model.safetensors lm_head.weight --rows 0..10 --format npy -o head.npy";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    Info(info::Arguments),
+    Tensors(tensors::Arguments),
+    Verify(verify::Arguments),
+    Stats(stats::Arguments),
+    Export(export::Arguments),
+    Diff(diff::Arguments),
+    Hash(hash::Arguments),
+    /// Craft every lie that a header can tell, and require each to be refused
+    ///
+    /// An honest control comes first. Each lie has to be refused for its own reason; those that only
+    /// the strict rules refuse have to be accepted by the default ones. Then numbers of every dtype
+    /// have to widen to what they are. A line tells of each. Needs no files. Exit code 1 if any lie is
+    /// believed.
+    Selftest,
+    #[command(hide = true)]
+    Completions(completions::Arguments),
+}
+
+/// Says in one line why arguments are refused; or prints the help or version that was asked for.
+pub(crate) fn refuse(error: &clap::Error) -> ExitCode {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            // A closed pipe is no error.
+            let _ = error.print();
+            Exit::Well.into()
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let _ = error.print();
+            Exit::Unreadable.into()
+        }
+        _ => {
+            let _ = writeln!(io::stderr(), "safetensor: {}", in_one_line(&error.to_string()));
+            Exit::Unreadable.into()
+        }
+    }
+}
+
+/// The lines of clap's message before the usage, joined.
+fn in_one_line(message: &str) -> String {
+    let message = message.strip_prefix("error: ").unwrap_or(message);
+    let lines = message.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
+    let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+    crate::terminal::visible(&lines.join("; ")).into_owned() + "; see `safetensor --help`"
+}

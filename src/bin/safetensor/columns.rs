@@ -1,0 +1,84 @@
+//! Lines of aligned columns that fit the terminal; the first column, of names, gives way.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+use crate::terminal::{self, Style, Terminal};
+
+/// No cell but a name is wider than this: a shape can have ten thousand dimensions.
+const WIDEST: usize = 40;
+/// A name is not made shorter than this.
+const NARROWEST: usize = 16;
+const GAP: &str = "  ";
+
+/// Columns with headings, whose widths are found by measuring all lines before the first is written.
+#[derive(Debug)]
+pub(crate) struct Columns<'t, const N: usize> {
+    terminal: &'t Terminal,
+    headings: [&'static str; N],
+    widths: [usize; N],
+}
+
+impl<'t, const N: usize> Columns<'t, N> {
+    /// Columns under these headings. What stands under a heading that begins with a space goes to the
+    /// right.
+    pub(crate) fn new(terminal: &'t Terminal, headings: [&'static str; N]) -> Self {
+        Columns { terminal, headings, widths: headings.map(|heading| heading.trim().len()) }
+    }
+
+    /// Makes room for a line.
+    pub(crate) fn measure(&mut self, cells: &[Cow<'_, str>; N]) {
+        for (at, (width, cell)) in self.widths.iter_mut().zip(cells).enumerate() {
+            let needed = terminal::columns(cell);
+            *width = (*width).max(if at == 0 { needed } else { needed.min(WIDEST) });
+        }
+    }
+
+    /// Narrows the names' column until everything fits the terminal, if there is one.
+    pub(crate) fn fit(&mut self) {
+        let Some(width) = self.terminal.width() else { return };
+        let Some((names, others)) = self.widths.split_first_mut() else { return };
+        let others: usize = others.iter().map(|width| width + GAP.len()).sum();
+        *names = (*names).min(width.saturating_sub(others).max(NARROWEST));
+    }
+
+    pub(crate) fn heading(&self, out: &mut impl Write) -> io::Result<()> {
+        let cells = self.headings.map(|heading| Cow::Borrowed(heading.trim()));
+        self.cells(out, &cells, |_| Style::Heading)
+    }
+
+    pub(crate) fn line(&self, out: &mut impl Write, cells: &[Cow<'_, str>; N]) -> io::Result<()> {
+        self.cells(out, cells, |at| if at == 0 { Style::Name } else { Style::Plain })
+    }
+
+    fn cells(
+        &self,
+        out: &mut impl Write,
+        cells: &[Cow<'_, str>; N],
+        style: impl Fn(usize) -> Style,
+    ) -> io::Result<()> {
+        let unicode = self.terminal.is_unicode();
+        let mut line = String::new();
+        for (at, ((cell, width), heading)) in
+            cells.iter().zip(self.widths).zip(self.headings).enumerate()
+        {
+            if at > 0 {
+                line.push_str(GAP);
+            }
+            let most = if self.terminal.width().is_some() { width } else { usize::MAX };
+            let cell = terminal::shortened(cell, most, unicode);
+            let padding = width.saturating_sub(terminal::columns(&cell));
+            let painted = self.terminal.paint(style(at), &cell);
+            if heading.starts_with(' ') {
+                line.extend(std::iter::repeat_n(' ', padding));
+                line.push_str(&painted);
+            } else {
+                line.push_str(&painted);
+                if at + 1 < N {
+                    line.extend(std::iter::repeat_n(' ', padding));
+                }
+            }
+        }
+        writeln!(out, "{}", line.trim_end())
+    }
+}

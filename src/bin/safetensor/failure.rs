@@ -1,0 +1,112 @@
+//! Why a verb ends early, what is told of it, and the program's exit codes.
+
+use std::fmt;
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::process::ExitCode;
+
+use safetensors_zero::{FileError, FileErrorKind};
+
+use crate::terminal;
+
+/// How the program ends, from best to worst.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Exit {
+    /// All well.
+    Well = 0,
+    /// The file is invalid, differs, or does not have what was asked for.
+    Invalid = 1,
+    /// Usage, or the file could not be read.
+    Unreadable = 2,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit as u8)
+    }
+}
+
+/// Why a verb ends early.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Something to be told in one line.
+    Told {
+        /// The file, as the user knows it.
+        subject: String,
+        /// What is wrong with it.
+        sentence: String,
+        exit: Exit,
+    },
+    /// Who read the output has had enough, which is no error.
+    Closed,
+}
+
+impl Failure {
+    pub(crate) fn new(subject: &Path, sentence: impl fmt::Display, exit: Exit) -> Failure {
+        let subject = subject.display().to_string();
+        Failure::Told { subject, sentence: sentence.to_string(), exit }
+    }
+
+    /// The file does not have what was asked for.
+    pub(crate) fn absent(subject: &Path, sentence: impl fmt::Display) -> Failure {
+        Failure::new(subject, sentence, Exit::Invalid)
+    }
+
+    /// What was asked makes no sense.
+    pub(crate) fn usage(subject: &Path, sentence: impl fmt::Display) -> Failure {
+        Failure::new(subject, sentence, Exit::Unreadable)
+    }
+}
+
+impl From<FileError> for Failure {
+    fn from(error: FileError) -> Failure {
+        Failure::new(error.path(), error.sentence(), exit_of(&error))
+    }
+}
+
+/// Errors of standard output; those of files are told with their names where they are met.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Failure::Closed;
+        }
+        Failure::usage(Path::new("standard output"), format!("cannot be written: {error}"))
+    }
+}
+
+impl From<serde_json::Error> for Failure {
+    fn from(error: serde_json::Error) -> Failure {
+        io::Error::from(error).into()
+    }
+}
+
+/// The exit code that an error of a file asks for.
+pub(crate) fn exit_of(error: &FileError) -> Exit {
+    if error.is_invalid() {
+        Exit::Invalid
+    } else {
+        Exit::Unreadable
+    }
+}
+
+/// A short name of what went wrong, for scripts: that of the rule broken, or of what the system said.
+pub(crate) fn kind_of(error: &FileError) -> &'static str {
+    match error.kind() {
+        FileErrorKind::Invalid(error) => error.kind().name(),
+        FileErrorKind::NotInShard => "not_in_shard",
+        FileErrorKind::NotAFile(_) => "not_a_file",
+        FileErrorKind::NoModel => "no_model",
+        FileErrorKind::ManyModels { .. } => "many_models",
+        FileErrorKind::OutOfMemory { .. } => "out_of_memory",
+        FileErrorKind::Shrunk { .. } => "shrunk",
+        FileErrorKind::Replaced => "replaced",
+        FileErrorKind::Open(error) if error.kind() == io::ErrorKind::NotFound => "not_found",
+        _ => "unreadable",
+    }
+}
+
+/// Tells an error in one line on standard error. If that cannot be written there is nobody to tell.
+pub(crate) fn tell(subject: &str, sentence: &str) {
+    let line = format!("{subject}: {sentence}");
+    let _ = writeln!(io::stderr(), "safetensor: {}", terminal::visible(&line));
+}

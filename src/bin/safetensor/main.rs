@@ -1,0 +1,83 @@
+//! The program `safetensor`: looks into safetensors files, checks, compares and converts them.
+//!
+//! It reads files as the library does: whatever is in them, nothing here may panic. Exit codes: 0 all
+//! well; 1 the file is invalid, differs, or does not have what was asked for; 2 usage, or the file
+//! could not be read. Errors are one line each on standard error: `safetensor: FILE: SENTENCE`.
+
+#![forbid(unsafe_code)]
+// The lints against panics hold here too; arithmetic is for pictures and progress.
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    clippy::incompatible_msrv,
+    clippy::integer_division
+)]
+
+mod arguments;
+mod chart;
+mod columns;
+mod completions;
+mod diff;
+mod export;
+mod failure;
+mod glob;
+mod groups;
+mod hash;
+mod heatmap;
+mod histogram;
+mod info;
+mod input;
+mod json;
+mod npy;
+mod numbers;
+mod output;
+mod picture;
+mod progress;
+mod selftest;
+mod stats;
+mod suggest;
+mod tensors;
+mod terminal;
+mod values;
+mod verify;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use arguments::{Arguments, Verb};
+use failure::{Exit, Failure};
+use terminal::Terminal;
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return arguments::refuse(&error),
+    };
+    let terminal = Terminal::new(arguments.color);
+    match run(&arguments.verb, &terminal) {
+        Ok(exit) => exit.into(),
+        Err(Failure::Closed) => Exit::Well.into(),
+        Err(Failure::Told { subject, sentence, exit }) => {
+            failure::tell(&subject, &sentence);
+            exit.into()
+        }
+    }
+}
+
+fn run(verb: &Verb, terminal: &Terminal) -> Result<Exit, Failure> {
+    match verb {
+        Verb::Info(arguments) => info::run(arguments, terminal),
+        Verb::Tensors(arguments) => tensors::run(arguments, terminal),
+        Verb::Verify(arguments) => verify::run(arguments, terminal),
+        Verb::Stats(arguments) => stats::run(arguments, terminal),
+        Verb::Export(arguments) => export::run(arguments),
+        Verb::Diff(arguments) => diff::run(arguments, terminal),
+        Verb::Hash(arguments) => hash::run(arguments),
+        Verb::Selftest => selftest::run(terminal),
+        Verb::Completions(arguments) => completions::run(arguments),
+    }
+}

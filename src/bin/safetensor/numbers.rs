@@ -1,0 +1,117 @@
+//! Numbers as people read them.
+
+/// A number with commas between thousands.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// "1 tensor", "2 tensors".
+pub(crate) fn counted(number: u64, what: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {what}{plural}", grouped(number))
+}
+
+/// A number of bytes with three digits or more.
+pub(crate) fn bytes(number: u64) -> String {
+    if number < 1024 {
+        return format!("{number} B");
+    }
+    let mut value = number as f64;
+    let mut unit = "B";
+    for larger in ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"] {
+        if value < 999.5 {
+            break;
+        }
+        value /= 1024.0;
+        unit = larger;
+    }
+    if value < 9.995 {
+        format!("{value:.2} {unit}")
+    } else if value < 99.95 {
+        format!("{value:.1} {unit}")
+    } else {
+        format!("{value:.0} {unit}")
+    }
+}
+
+/// A number of parameters, as models are named by it.
+pub(crate) fn parameters(number: u64) -> String {
+    let value = number as f64;
+    match number {
+        0..=999_999 => grouped(number),
+        1_000_000..=999_949_999 => format!("{:.1} M", value / 1e6),
+        _ => format!("{:.2} B", value / 1e9),
+    }
+}
+
+/// A float with about four digits, in at most ten columns.
+pub(crate) fn short(value: f64) -> String {
+    let size = value.abs();
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    if !value.is_finite() {
+        return if value.is_nan() { "NaN" } else { ["inf", "-inf"][usize::from(value < 0.0)] }
+            .to_owned();
+    }
+    if !(1e-3..1e6).contains(&size) {
+        return format!("{value:.3e}");
+    }
+    if value.fract() == 0.0 {
+        return format!("{value}");
+    }
+    let before = size.log10().floor().max(-3.0) as i32;
+    let decimals = usize::try_from(3 - before).unwrap_or(0).clamp(1, 6);
+    format!("{value:.decimals$}")
+}
+
+#[cfg(test)]
+#[allow(clippy::restriction, clippy::pedantic)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_people_read_them() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(u64::MAX), "18,446,744,073,709,551,615");
+        assert_eq!(bytes(1023), "1023 B");
+        assert_eq!(bytes(1024), "1.00 KiB");
+        assert_eq!(bytes(5 << 30), "5.00 GiB");
+        assert_eq!(bytes(u64::MAX), "16.0 EiB");
+        assert_eq!(parameters(80), "80");
+        assert_eq!(parameters(8_030_261_248), "8.03 B");
+        assert_eq!(parameters(124_439_808), "124.4 M");
+    }
+
+    #[test]
+    fn floats_fit_ten_columns() {
+        for (value, text) in [
+            (0.0, "0"),
+            (-0.0, "0"),
+            (1.0, "1"),
+            (-12.0, "-12"),
+            (0.89990234, "0.8999"),
+            (-0.0012345, "-0.001234"),
+            (123.456, "123.5"),
+            (99999.96, "100000.0"),
+            (1e6, "1.000e6"),
+            (f64::MIN, "-1.798e308"),
+            (5e-324, "4.941e-324"),
+            (f64::INFINITY, "inf"),
+            (f64::NEG_INFINITY, "-inf"),
+            (f64::NAN, "NaN"),
+        ] {
+            assert_eq!(short(value), text);
+            assert!(text.len() <= 10);
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! What the user sees text on: how wide it is, whether it shows colours, and how text that comes from
+//! files is made safe for it.
+
+use std::borrow::Cow;
+use std::env;
+use std::io::{self, IsTerminal as _};
+
+use safetensors_zero::Text;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+/// What standard output is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Terminal {
+    color: bool,
+    /// Columns; `None` where it is no terminal, and nothing is shortened.
+    width: Option<usize>,
+    /// Whether it shows block characters.
+    unicode: bool,
+}
+
+/// How a piece of text is set off.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Style {
+    Heading,
+    Name,
+    Bar,
+    Plain,
+    Good,
+    Bad,
+}
+
+/// Columns of drawings where there is no terminal.
+const DEFAULT_WIDTH: usize = 80;
+
+impl Terminal {
+    pub(crate) fn new(color: Color) -> Terminal {
+        let is_terminal = io::stdout().is_terminal();
+        let set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
+        let dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let color = match color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => is_terminal && !dumb && !set("NO_COLOR"),
+        };
+        let size = terminal_size::terminal_size();
+        let width = size.map_or(DEFAULT_WIDTH, |(width, _)| usize::from(width.0).max(20));
+        Terminal { color, width: is_terminal.then_some(width), unicode: is_unicode() }
+    }
+
+    /// The width that names have to fit.
+    pub(crate) fn width(&self) -> Option<usize> {
+        self.width
+    }
+
+    /// The width of drawings.
+    pub(crate) fn drawing_width(&self) -> usize {
+        self.width.unwrap_or(DEFAULT_WIDTH).min(120)
+    }
+
+    pub(crate) fn is_unicode(&self) -> bool {
+        self.unicode
+    }
+
+    /// The text in a style, where there are colours.
+    pub(crate) fn paint<'t>(&self, style: Style, text: &'t str) -> Cow<'t, str> {
+        if !self.color || text.is_empty() {
+            return Cow::Borrowed(text);
+        }
+        let code = match style {
+            Style::Heading => "1",
+            Style::Name => "36",
+            Style::Bar => "34",
+            Style::Plain => return Cow::Borrowed(text),
+            Style::Good => "32",
+            Style::Bad => "31",
+        };
+        Cow::Owned(format!("\x1b[{code}m{text}\x1b[0m"))
+    }
+}
+
+/// Whether the locale is one of UTF-8. Where none is set, as in most containers, it is taken to be.
+fn is_unicode() -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .iter()
+        .filter_map(|name| env::var(name).ok())
+        .find(|value| !value.is_empty());
+    locale.is_none_or(|locale| {
+        let locale = locale.to_ascii_lowercase();
+        cfg!(windows) || locale.contains("utf-8") || locale.contains("utf8")
+    })
+}
+
+/// A string of a file as it may be printed: as it is if it is plain, else with control characters,
+/// bidirectional overrides, invisible characters and backslashes escaped.
+pub(crate) fn name<'t>(text: &Text<'t>) -> Cow<'t, str> {
+    let raw = text.raw();
+    if raw.bytes().all(|byte| matches!(byte, b' '..=b'~') && byte != b'\\') {
+        return Cow::Borrowed(raw);
+    }
+    let quoted = format!("{text:?}");
+    let inner = quoted.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    Cow::Owned(inner.unwrap_or_default().replace("\\\"", "\""))
+}
+
+/// Text that may hold names from elsewhere, such as paths, with what is invisible escaped.
+pub(crate) fn visible(text: &str) -> Cow<'_, str> {
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return Cow::Borrowed(text);
+    }
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '"' | '\'' | '\\' => safe.push(c),
+            _ => safe.extend(c.escape_debug()),
+        }
+    }
+    Cow::Owned(safe)
+}
+
+/// Columns that a text takes.
+pub(crate) fn columns(text: &str) -> usize {
+    text.width()
+}
+
+/// The text in at most `most` columns: what is in the middle makes place for an ellipsis, since names
+/// differ at their ends.
+pub(crate) fn shortened<'t>(text: &'t str, most: usize, unicode: bool) -> Cow<'t, str> {
+    if text.width() <= most {
+        return Cow::Borrowed(text);
+    }
+    let ellipsis = if unicode { "…" } else { "..." };
+    let room = most.saturating_sub(ellipsis.width());
+    let begin = taken(text.chars(), room / 2);
+    let end: String = taken(text.chars().rev(), room - begin.width()).chars().rev().collect();
+    Cow::Owned(begin + ellipsis + &end)
+}
+
+/// As many of the characters as `room` columns hold.
+fn taken(chars: impl Iterator<Item = char>, room: usize) -> String {
+    let mut used = 0;
+    chars
+        .take_while(|c| {
+            used += c.width().unwrap_or(0);
+            used <= room
+        })
+        .collect()
+}
+
+/// The text in at most `most` columns, cut at its end.
+pub(crate) fn cut<'t>(text: &'t str, most: usize, unicode: bool) -> Cow<'t, str> {
+    if text.width() <= most {
+        return Cow::Borrowed(text);
+    }
+    let ellipsis = if unicode { "…" } else { "..." };
+    Cow::Owned(taken(text.chars(), most.saturating_sub(ellipsis.width())) + ellipsis)
+}
