@@ -25,6 +25,8 @@ const PINK: Color = [255, 0, 200];
 pub(crate) struct HeatMap {
     /// Rows and columns of the matrix.
     matrix: (u64, u64),
+    /// The number of its first row in the tensor.
+    first_row: u64,
     /// Rows and columns of the cells.
     cells: (usize, usize),
     sums: Vec<f64>,
@@ -48,6 +50,7 @@ impl HeatMap {
         }
         let matrix = (count / columns.max(1), columns);
         let mut map = HeatMap::new(matrix);
+        map.first_row = elements.start / columns.max(1);
         let bytes = values::byte_range(tensor.dtype(), elements);
         let progress = Progress::new(bytes.end - bytes.start);
         let mut buffers = Buffers::default();
@@ -64,6 +67,7 @@ impl HeatMap {
         let count = cells.0 * cells.1;
         HeatMap {
             matrix,
+            first_row: 0,
             cells,
             sums: vec![0.0; count],
             counts: vec![0; count],
@@ -130,7 +134,8 @@ impl HeatMap {
         let (rows, columns) = self.cells;
         let size = (PIXELS / (rows.max(columns) as u64).max(1)).clamp(1, 64) as usize;
         let (wide, high) = (columns * size, rows * size);
-        let last_row = numbers::grouped(self.matrix.0 - 1);
+        let first_row = numbers::grouped(self.first_row);
+        let last_row = numbers::grouped(self.first_row + (self.matrix.0 - 1));
         let last_column = numbers::grouped(self.matrix.1 - 1);
         let left = MARGIN + width_of(&last_row) + 8;
         let top = MARGIN + LINE + 8;
@@ -148,12 +153,14 @@ impl HeatMap {
                 picture.fill(left + column * size, top + row * size, size, size, color);
             }
         }
+        picture.frame(left, top, wide, high);
+        picture.frame(bar_left, top, BAR, bar);
         picture.write(left, MARGIN, "0");
         let end_of_row = (left + wide).max(left + width_of(&last_column) + 2 * CHARACTER);
         if self.matrix.1 > 1 {
             picture.write_before(end_of_row, MARGIN, &last_column);
         }
-        picture.write_before(left - 8, top, "0");
+        picture.write_before(left - 8, top, &first_row);
         if self.matrix.0 > 1 {
             picture.write_before(
                 left - 8,

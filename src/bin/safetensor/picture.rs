@@ -53,6 +53,17 @@ impl Picture {
         }
     }
 
+    /// Draws a line of one pixel around a rectangle.
+    pub(crate) fn frame(&mut self, x: usize, y: usize, width: usize, height: usize) {
+        let (left, top) = (x.saturating_sub(1), y.saturating_sub(1));
+        for y in [top, y + height] {
+            self.fill(left, y, width + 2, 1, GREY);
+        }
+        for x in [left, x + width] {
+            self.fill(x, top, 1, height + 2, GREY);
+        }
+    }
+
     /// Writes a text of digits and the few letters that numbers have.
     pub(crate) fn write(&mut self, x: usize, y: usize, text: &str) {
         for (at, c) in text.chars().enumerate() {

@@ -138,7 +138,7 @@ fn strings(cases: &mut Vec<Case>) {
     case("invalid_utf8", "a character above U+10FFFF", b"\xf4\x90\x80\x80");
     case("control_character", "a line feed in a name", b"a\nb");
     case("invalid_escape", "an escape that JSON does not have", b"\\x41");
-    case("invalid_escape", "an escape with three digits", b"\\u041");
+    case("unexpected_byte", "an escape with three digits", b"\\u041");
     case("lone_surrogate", "half of a surrogate pair", b"\\ud800");
     case("lone_surrogate", "a surrogate pair in reverse", b"\\udc00\\ud800");
 }
