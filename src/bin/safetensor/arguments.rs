@@ -78,6 +78,7 @@ pub(crate) fn refuse(error: &clap::Error) -> ExitCode {
 fn in_one_line(message: &str) -> String {
     let message = message.strip_prefix("error: ").unwrap_or(message);
     let lines = message.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
-    let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+    let is_said = |line: &&str| !line.is_empty() && !line.starts_with("For more information");
+    let lines: Vec<&str> = lines.filter(is_said).collect();
     crate::terminal::visible(&lines.join("; ")).into_owned() + "; see `safetensor --help`"
 }

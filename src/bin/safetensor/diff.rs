@@ -105,8 +105,8 @@ impl Tally {
 
 fn sorted(model: &Model) -> Result<Vec<FileTensor<'_>>, Failure> {
     let mut tensors = model.chosen(&[])?;
-    model.check_complete(tensors.len())?;
-    tensors.sort_by(|a, b| a.name().cmp(&b.name()));
+    model.check_complete()?;
+    tensors.sort_by_cached_key(|tensor| tensor.name().to_cow());
     Ok(tensors)
 }
 

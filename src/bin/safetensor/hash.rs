@@ -97,8 +97,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let algorithm = arguments.algorithm;
     let model = Model::open(&arguments.file)?;
     let mut tensors = model.chosen(&[])?;
-    model.check_complete(tensors.len())?;
-    tensors.sort_by(|a, b| a.name().cmp(&b.name()));
+    model.check_complete()?;
+    tensors.sort_by_cached_key(|tensor| tensor.name().to_cow());
     let bytes = tensors.iter().fold(0_u64, |sum, tensor| sum.saturating_add(tensor.byte_len()));
     let progress = Progress::new(bytes);
     let mut out = Printer::new();

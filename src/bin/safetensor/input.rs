@@ -75,8 +75,11 @@ impl Model {
     }
 
     /// Refuses a model whose index lists tensors that its shards do not have.
-    pub(crate) fn check_complete(&self, found: usize) -> Result<(), Failure> {
-        let listed = self.shards.len();
+    pub(crate) fn check_complete(&self) -> Result<(), Failure> {
+        if !self.is_indexed() {
+            return Ok(());
+        }
+        let (listed, found) = (self.shards.len(), self.entries().count());
         if found == listed {
             return Ok(());
         }

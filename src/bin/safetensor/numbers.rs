@@ -13,6 +13,23 @@ pub(crate) fn grouped(number: u64) -> String {
     grouped
 }
 
+/// Writes a number's digits after what is there: `write!` takes several times as long, which a hundred
+/// thousand lines make noticeable.
+pub(crate) fn push(line: &mut Vec<u8>, number: u64) {
+    let begin = line.len();
+    let mut rest = number;
+    loop {
+        line.push(b'0' + (rest % 10) as u8);
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if let Some(digits) = line.get_mut(begin..) {
+        digits.reverse();
+    }
+}
+
 /// "1 tensor", "2 tensors".
 pub(crate) fn counted(number: u64, what: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
@@ -58,9 +75,11 @@ pub(crate) fn short(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
     }
-    if !value.is_finite() {
-        return if value.is_nan() { "NaN" } else { ["inf", "-inf"][usize::from(value < 0.0)] }
-            .to_owned();
+    if value.is_nan() {
+        return "NaN".to_owned();
+    }
+    if value.is_infinite() {
+        return if value > 0.0 { "inf" } else { "-inf" }.to_owned();
     }
     if !(1e-3..1e6).contains(&size) {
         return format!("{value:.3e}");
@@ -90,6 +109,16 @@ mod tests {
         assert_eq!(parameters(80), "80");
         assert_eq!(parameters(8_030_261_248), "8.03 B");
         assert_eq!(parameters(124_439_808), "124.4 M");
+    }
+
+    #[test]
+    fn digits_are_pushed() {
+        let mut line = b"n ".to_vec();
+        for number in [0, 10, 907, u64::MAX] {
+            push(&mut line, number);
+            line.push(b' ');
+        }
+        assert_eq!(line, b"n 0 10 907 18446744073709551615 ");
     }
 
     #[test]

@@ -142,14 +142,9 @@ impl Partial {
     fn create(target: PathBuf, named: &Path) -> Result<Partial, Failure> {
         // It can only be set once; a second time it is set already.
         let _ = ctrlc::set_handler(remove_and_exit);
-        let name = format!(".safetensor-{}.partial", std::process::id());
-        let temporary = target.with_file_name(name);
         let mut registered = partial();
-        let file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(&temporary)
-            .map_err(|error| cannot_write(named, &error))?;
+        let (file, temporary) =
+            create_beside(&target).map_err(|error| cannot_write(named, &error))?;
         *registered = Some(temporary.clone());
         let file = BufWriter::with_capacity(BUFFER, file);
         Ok(Partial { file, temporary, target, finished: false })
@@ -167,6 +162,23 @@ impl Partial {
     }
 }
 
+/// Makes a new file in the folder of another.
+fn create_beside(target: &Path) -> io::Result<(File, PathBuf)> {
+    let mut attempt = 0;
+    loop {
+        let name = format!(".safetensor-{}-{attempt}.partial", std::process::id());
+        let path = target.with_file_name(name);
+        match OpenOptions::new().write(true).create_new(true).open(&path) {
+            Ok(file) => return Ok((file, path)),
+            // Left behind by a process of this number that was killed.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < 100 => {
+                attempt += 1;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
 impl Drop for Partial {
     fn drop(&mut self) {
         if !self.finished {
@@ -179,7 +191,9 @@ impl Drop for Partial {
 
 /// Runs in a thread of its own when the program is told to end.
 fn remove_and_exit() {
-    if let Some(path) = partial().take() {
+    // Held to the end, so that the file is not finished meanwhile.
+    let mut registered = partial();
+    if let Some(path) = registered.take() {
         let _ = fs::remove_file(path);
     }
     std::process::exit(INTERRUPTED);

@@ -49,6 +49,8 @@ pub(crate) struct Arguments {
 const BINS: u16 = 64;
 const LINE_BINS: u16 = 16;
 const ROWS: usize = 6;
+/// Columns of a name, at least.
+const NARROWEST: usize = 16;
 
 /// Bins of a picture.
 const PICTURE_BINS: u16 = 120;
@@ -68,7 +70,7 @@ pub(crate) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<Exit, Fa
     let mut out = Printer::new();
     if arguments.json {
         print_json(&mut out, &model, &tensors, arguments, &progress)?;
-    } else if let ([tensor], false) = (&*tensors, tensors.is_empty()) {
+    } else if let [tensor] = &*tensors {
         print_one(&mut out, terminal, tensor, arguments, &progress)?;
     } else {
         print_lines(&mut out, terminal, &tensors, arguments, &progress)?;
@@ -116,7 +118,7 @@ fn print_one(
         };
         field("count", &numbers::grouped(tensor.elements()))?;
         let Some((stats, histogram)) = found else {
-            return field("values", "complex, which have no order");
+            return field("values", "complex numbers, which have no order");
         };
         let figure = |value: Option<f64>| value.map_or("-".to_owned(), |value| value.to_string());
         field("min", &figure(stats.min))?;
@@ -135,6 +137,87 @@ fn print_one(
     Ok(())
 }
 
+/// How lines are laid out: on a narrow terminal the count is left out, and NaN and infinity are told
+/// only where there are any.
+struct Layout {
+    name: usize,
+    dtype: usize,
+    bins: u16,
+    is_full: bool,
+}
+
+impl Layout {
+    fn new(terminal: &Terminal, tensors: &[FileTensor<'_>], bins: Option<u16>) -> Layout {
+        let names = tensors.iter().map(|tensor| terminal::columns(&terminal::name(&tensor.name())));
+        let name = names.max().unwrap_or(0).max(NARROWEST);
+        let dtype = tensors.iter().map(|tensor| tensor.dtype().as_str().len()).max().unwrap_or(0);
+        let dtype = dtype.max("dtype".len());
+        let mut layout = Layout { name, dtype, bins: bins.unwrap_or(LINE_BINS), is_full: true };
+        let Some(width) = terminal.width() else { return layout };
+        // Names up to half of the terminal are worth more than what else the wide layout shows.
+        layout.is_full = width >= layout.width_of_figures() + name.min(width / 2);
+        let room = width.saturating_sub(layout.width_of_figures());
+        if room < NARROWEST && bins.is_none() {
+            layout.bins = LINE_BINS.saturating_sub((NARROWEST - room) as u16).max(4);
+        }
+        layout.name = name.min(room.max(NARROWEST));
+        layout
+    }
+
+    /// Columns that everything but the name takes.
+    fn width_of_figures(&self) -> usize {
+        let more = if self.is_full { 15 + 8 + 8 } else { 0 };
+        2 + self.dtype + 4 * 11 + more + 10 + 2 + usize::from(self.bins)
+    }
+
+    fn heading(&self) -> String {
+        let Layout { name, dtype, .. } = *self;
+        let (count, odd) = if self.is_full {
+            (format!(" {:>14}", "count"), format!(" {:>7} {:>7}", "NaN", "inf"))
+        } else {
+            (String::new(), String::new())
+        };
+        format!(
+            "{:name$}  {:dtype$}{count} {:>10} {:>10} {:>10} {:>10}{odd} {:>9}  histogram",
+            "name", "dtype", "min", "max", "mean", "std dev", "zeros"
+        )
+    }
+
+    /// What stands after the dtype.
+    fn figures(
+        &self,
+        terminal: &Terminal,
+        tensor: &FileTensor<'_>,
+        found: Option<(Stats, Option<Histogram>)>,
+    ) -> String {
+        let count =
+            if self.is_full { format!(" {:>14}", tensor.elements()) } else { String::new() };
+        let Some((stats, histogram)) = found else {
+            return format!("{count} complex numbers, which have no order");
+        };
+        let infinite = stats.positive_infinity + stats.negative_infinity;
+        let mut notes = Vec::new();
+        let mut odd = String::new();
+        if self.is_full {
+            odd = format!(" {:>7} {infinite:>7}", stats.nan);
+        } else {
+            notes.extend((stats.nan > 0).then(|| format!("{} NaN", stats.nan)));
+            notes.extend((infinite > 0).then(|| format!("{infinite} inf")));
+        }
+        let [min, max, mean, std_dev] = [stats.min, stats.max, stats.mean, stats.std_dev]
+            .map(|value| value.map_or("-".to_owned(), numbers::short));
+        let drawn = histogram.map_or(String::new(), |histogram| histogram.line(terminal));
+        let drawn = terminal.paint(Style::Bar, drawn.trim_end());
+        let notes = notes.join(", ");
+        let notes = terminal.paint(Style::Bad, &notes);
+        let line = format!(
+            "{count} {min:>10} {max:>10} {mean:>10} {std_dev:>10}{odd} {:>9}  {drawn} {notes}",
+            stats.zeros
+        );
+        line.trim_end().to_owned()
+    }
+}
+
 /// A line for each tensor, with a small histogram. Each is printed when it is known.
 fn print_lines(
     out: &mut Printer,
@@ -143,27 +226,17 @@ fn print_lines(
     arguments: &Arguments,
     progress: &Progress,
 ) -> Result<(), Failure> {
-    let bins = arguments.bins.unwrap_or(LINE_BINS);
-    let names = tensors.iter().map(|tensor| terminal::columns(&terminal::name(&tensor.name())));
-    let widest = names.max().unwrap_or(0).max(4);
-    let others = 4 * 11 + 3 * 9 + 12 + usize::from(bins);
-    let width = terminal
-        .width()
-        .map_or(widest, |width| width.saturating_sub(others).clamp(16, widest.max(16)));
-    let heading = format!(
-        "{:<width$}  {:<10} {:>10} {:>10} {:>10} {:>10} {:>8} {:>8} {:>8}  histogram",
-        "name", "dtype", "min", "max", "mean", "std dev", "NaN", "inf", "zeros"
-    );
-    writeln!(out, "{}", terminal.paint(Style::Heading, &heading))?;
+    let layout = Layout::new(terminal, tensors, arguments.bins);
+    writeln!(out, "{}", terminal.paint(Style::Heading, &layout.heading()))?;
     for tensor in tensors {
-        let found = summarise(tensor, bins, progress)?;
+        let found = summarise(tensor, layout.bins, progress)?;
         progress.beside(|| -> io::Result<()> {
             let name = terminal::name(&tensor.name());
-            let name = terminal::shortened(&name, width, terminal.is_unicode());
-            let padding = " ".repeat(width.saturating_sub(terminal::columns(&name)));
+            let name = terminal::shortened(&name, layout.name, terminal.is_unicode());
+            let padding = " ".repeat(layout.name.saturating_sub(terminal::columns(&name)));
             let name = terminal.paint(Style::Name, &name);
-            let line = line(terminal, found);
-            writeln!(out, "{name}{padding}  {:<10} {line}", tensor.dtype().as_str())?;
+            let (width, figures) = (layout.dtype, layout.figures(terminal, tensor, found));
+            writeln!(out, "{name}{padding}  {:width$}{figures}", tensor.dtype().as_str())?;
             if terminal.width().is_some() {
                 out.flush()?;
             }
@@ -171,28 +244,6 @@ fn print_lines(
         })?;
     }
     Ok(())
-}
-
-fn line(terminal: &Terminal, found: Option<(Stats, Option<Histogram>)>) -> String {
-    let Some((stats, histogram)) = found else {
-        return "complex, which have no order".to_owned();
-    };
-    let figure = |value: Option<f64>| value.map_or("-".to_owned(), numbers::short);
-    let infinite = stats.positive_infinity + stats.negative_infinity;
-    let drawn = histogram.map_or(String::new(), |histogram| histogram.line(terminal));
-    format!(
-        "{:>10} {:>10} {:>10} {:>10} {:>8} {:>8} {:>8}  {}",
-        figure(stats.min),
-        figure(stats.max),
-        figure(stats.mean),
-        figure(stats.std_dev),
-        stats.nan,
-        infinite,
-        stats.zeros,
-        terminal.paint(Style::Bar, drawn.trim_end()),
-    )
-    .trim_end()
-    .to_owned()
 }
 
 fn draw(

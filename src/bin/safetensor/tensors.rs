@@ -53,52 +53,96 @@ enum Order {
 
 pub(crate) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<Exit, Failure> {
     let model = Model::open(&arguments.file)?;
-    let mut all = 0;
-    let mut entries: Vec<Entry<'_>> = model.entries().inspect(|_| all += 1).collect();
-    if let Some(pattern) = &arguments.pattern {
-        let pattern: Vec<char> = pattern.chars().collect();
-        entries.retain(|entry| glob::fits(&pattern, entry.info.name.chars()));
-    }
-    match arguments.sort {
-        Order::Offset => {}
-        Order::Name => entries.sort_by(|a, b| a.info.name.cmp(&b.info.name)),
-        Order::Size => entries.sort_by_key(|entry| std::cmp::Reverse(entry.info.byte_len())),
-    }
+    let listing = Listing::new(&model, arguments);
     let mut out = Printer::new();
     if arguments.json {
-        print_json(&mut out, &model, &entries)?;
+        print_json(&mut out, &listing)?;
     } else if terminal.width().is_some() {
-        print_columns(&mut out, terminal, &model, &entries)?;
+        print_columns(&mut out, terminal, &listing)?;
     } else {
-        print_lines(&mut out, &model, &entries)?;
+        print_lines(&mut out, &listing)?;
     }
     out.flush()?;
-    model.check_complete(all)?;
+    model.check_complete()?;
     Ok(Exit::Well)
 }
 
-/// For other programs: fields between tabs.
-fn print_lines(out: &mut Printer, model: &Model, entries: &[Entry<'_>]) -> io::Result<()> {
-    for entry in entries {
-        let info = &entry.info;
-        out.write_all(terminal::name(&info.name).as_bytes())?;
-        write!(out, "\t{}\t{}", info.dtype.as_str(), info.shape)?;
-        write!(out, "\t{}\t{}", info.byte_len(), entry.offset())?;
-        if model.is_indexed() {
-            write!(out, "\t{}", terminal::visible(model.shard_name(entry.shard)))?;
+/// The tensors to be listed, which can be gone through more than once.
+struct Listing<'m> {
+    model: &'m Model,
+    pattern: Option<Vec<char>>,
+    /// Those that fit, where the order is another than that of the data: only then are they gathered.
+    sorted: Option<Vec<Entry<'m>>>,
+}
+
+impl<'m> Listing<'m> {
+    fn new(model: &'m Model, arguments: &Arguments) -> Listing<'m> {
+        let pattern = arguments.pattern.as_ref().map(|pattern| pattern.chars().collect());
+        let mut listing = Listing { model, pattern, sorted: None };
+        let mut entries = match arguments.sort {
+            Order::Offset => return listing,
+            Order::Name | Order::Size => listing.fitting().collect::<Vec<_>>(),
+        };
+        if arguments.sort == Order::Name {
+            entries.sort_by_cached_key(|entry| entry.info.name.to_cow());
+        } else {
+            entries.sort_by_key(|entry| std::cmp::Reverse(entry.info.byte_len()));
         }
-        out.write_all(b"\n")?;
+        listing.sorted = Some(entries);
+        listing
+    }
+
+    fn entries(&self) -> Box<dyn Iterator<Item = Entry<'m>> + '_> {
+        match &self.sorted {
+            Some(entries) => Box::new(entries.iter().copied()),
+            None => Box::new(self.fitting()),
+        }
+    }
+
+    /// Those that fit the pattern, in the order of the data.
+    fn fitting(&self) -> impl Iterator<Item = Entry<'m>> + '_ {
+        self.model.entries().filter(|entry| match &self.pattern {
+            Some(pattern) => glob::fits(pattern, entry.info.name.chars()),
+            None => true,
+        })
+    }
+}
+
+/// For other programs: fields between tabs.
+fn print_lines(out: &mut Printer, listing: &Listing<'_>) -> io::Result<()> {
+    let model = listing.model;
+    let mut line = Vec::new();
+    for entry in listing.entries() {
+        let info = &entry.info;
+        line.clear();
+        line.extend_from_slice(terminal::name(&info.name).as_bytes());
+        line.push(b'\t');
+        line.extend_from_slice(info.dtype.as_str().as_bytes());
+        line.extend_from_slice(b"\t[");
+        for (at, dimension) in info.shape.iter().enumerate() {
+            if at > 0 {
+                line.extend_from_slice(b", ");
+            }
+            numbers::push(&mut line, dimension);
+        }
+        line.extend_from_slice(b"]\t");
+        numbers::push(&mut line, info.byte_len());
+        line.push(b'\t');
+        numbers::push(&mut line, entry.offset());
+        if model.is_indexed() {
+            line.push(b'\t');
+            let shard = terminal::visible(model.shard_name(entry.shard));
+            line.extend_from_slice(shard.as_bytes());
+        }
+        line.push(b'\n');
+        out.write_all(&line)?;
     }
     Ok(())
 }
 
 /// For people: aligned, and what it comes to.
-fn print_columns(
-    out: &mut Printer,
-    terminal: &Terminal,
-    model: &Model,
-    entries: &[Entry<'_>],
-) -> io::Result<()> {
+fn print_columns(out: &mut Printer, terminal: &Terminal, listing: &Listing<'_>) -> io::Result<()> {
+    let model = listing.model;
     let cells = |entry: &Entry<'_>| -> [Cow<'_, str>; 5] {
         let info = entry.info;
         [
@@ -110,20 +154,20 @@ fn print_columns(
         ]
     };
     let mut columns = Columns::new(terminal, ["name", "dtype", "shape", " bytes", " offset"]);
-    entries.iter().for_each(|entry| columns.measure(&cells(entry)));
+    listing.entries().for_each(|entry| columns.measure(&cells(&entry)));
     columns.fit();
     columns.heading(out)?;
-    let mut shard = 0;
-    for (at, entry) in entries.iter().enumerate() {
-        if model.is_indexed() && (at == 0 || entry.shard != shard) {
-            shard = entry.shard;
-            writeln!(out, "{}:", terminal::visible(model.shard_name(shard)))?;
+    let (mut shard, mut count, mut bytes) = (None, 0, 0_u64);
+    for entry in listing.entries() {
+        if model.is_indexed() && shard != Some(entry.shard) {
+            shard = Some(entry.shard);
+            writeln!(out, "{}:", terminal::visible(model.shard_name(entry.shard)))?;
         }
-        columns.line(out, &cells(entry))?;
+        columns.line(out, &cells(&entry))?;
+        count += 1;
+        bytes = bytes.saturating_add(entry.info.byte_len());
     }
-    let bytes = entries.iter().fold(0_u64, |sum, entry| sum.saturating_add(entry.info.byte_len()));
-    let count = numbers::counted(entries.len() as u64, "tensor");
-    writeln!(out, "{count}, {}", numbers::bytes(bytes))
+    writeln!(out, "{}, {}", numbers::counted(count, "tensor"), numbers::bytes(bytes))
 }
 
 #[derive(Serialize)]
@@ -160,9 +204,10 @@ struct Sharded<'m, S, T> {
     tensors: T,
 }
 
-fn print_json(out: &mut Printer, model: &Model, entries: &[Entry<'_>]) -> Result<(), Failure> {
+fn print_json(out: &mut Printer, listing: &Listing<'_>) -> Result<(), Failure> {
+    let model = listing.model;
     let path = model.path().to_string_lossy();
-    let tensors = List(|| entries.iter().map(|entry| tensor_line(model, entry)));
+    let tensors = List(|| listing.entries().map(|entry| tensor_line(model, entry)));
     if model.is_indexed() {
         let named = |(shard, (_, table))| file_line(model.shard_name(shard).into(), &table);
         let shards = List(|| model.files().enumerate().map(named));
@@ -184,7 +229,7 @@ fn file_line<'m>(file: Cow<'m, str>, table: &Table<'m, '_>) -> FileLine<'m> {
     }
 }
 
-fn tensor_line<'m>(model: &'m Model, entry: &Entry<'m>) -> TensorLine<'m> {
+fn tensor_line<'m>(model: &'m Model, entry: Entry<'m>) -> TensorLine<'m> {
     let info = entry.info;
     TensorLine {
         name: Name(info.name),
