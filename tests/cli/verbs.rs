@@ -133,6 +133,9 @@ fn pictures() {
     let path = histogram.to_str().unwrap();
     assert!(!good(&["stats", ANIMALS, "embedding.weight", "--png", path]).is_empty());
     assert!(size_of_png(&std::fs::read(&histogram).unwrap()) > (700, 350));
+    let both = run(&["export", ANIMALS, "counts", "--png", "-", "-o", "-"]);
+    assert_eq!((both.code, both.stdout.len()), (Some(2), 0));
+    assert!(both.error().ends_with("-: -o and --png are to write the same file"));
     let several = run(&["stats", ANIMALS, "--png", "-"]);
     assert_eq!(several.code, Some(2));
     assert!(several.error().ends_with("--png draws one tensor; name one"));

@@ -14,7 +14,7 @@ use crate::{completions, diff, export, hash, info, stats, tensors, verify};
 ///
 /// FILE is a `.safetensors` file, a shard index (`*.index.json`), or a folder that holds either. Files
 /// are read as if a stranger had made them: nothing in them is executed, believed or printed as it is.
-/// Memory stays small however large a file is.
+/// Memory does not grow with the data: headers are kept, data pass through.
 ///
 /// Exit codes: 0 all well; 1 the file is invalid, differs, or does not have what was asked for;
 /// 2 usage, or the file could not be read.

@@ -30,3 +30,25 @@ pub(crate) fn columns(terminal: &Terminal, counts: &[u64], rows: usize) -> Vec<S
     };
     (0..rows).rev().map(|row| counts.iter().map(|count| level(*count, row)).collect()).collect()
 }
+
+#[cfg(test)]
+#[allow(clippy::restriction, clippy::pedantic)]
+mod tests {
+    use super::*;
+    use crate::terminal::Color;
+
+    #[test]
+    fn bars_and_columns() {
+        let terminal = Terminal::with(Color::Never, None, true);
+        assert_eq!(bar(&terminal, 16, 16, 2), "██");
+        assert_eq!(bar(&terminal, 9, 16, 2), "█▏");
+        assert_eq!(bar(&terminal, 1, u64::MAX, 2), "▏");
+        assert_eq!(bar(&terminal, 0, 16, 2), "");
+        assert_eq!(bar(&terminal, 0, 0, 2), "");
+        assert_eq!(columns(&terminal, &[0, 1, 8, 16], 2), ["   █", " ▁██"]);
+        assert_eq!(columns(&terminal, &[], 1), [""]);
+        let ascii = Terminal::with(Color::Never, None, false);
+        assert_eq!(bar(&ascii, 9, 16, 4), "##");
+        assert_eq!(columns(&ascii, &[0, 1, 16], 1), [" .#"]);
+    }
+}

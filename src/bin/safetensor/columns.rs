@@ -82,3 +82,42 @@ impl<'t, const N: usize> Columns<'t, N> {
         writeln!(out, "{}", line.trim_end())
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::restriction, clippy::pedantic)]
+mod tests {
+    use super::*;
+    use crate::terminal::Color;
+
+    fn printed(width: Option<usize>) -> String {
+        let terminal = Terminal::with(Color::Never, width, true);
+        let mut columns = Columns::new(&terminal, ["name", "dtype", " bytes"]);
+        let long = "model.layers.0.mlp.weight";
+        let lines: [[Cow<'_, str>; 3]; 2] =
+            [[long.into(), "BF16".into(), "1,024".into()], ["b".into(), "F4".into(), "8".into()]];
+        lines.iter().for_each(|line| columns.measure(line));
+        columns.fit();
+        let mut out = Vec::new();
+        columns.heading(&mut out).unwrap();
+        lines.iter().for_each(|line| columns.line(&mut out, line).unwrap());
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn names_give_way_to_the_terminal() {
+        assert_eq!(
+            printed(Some(80)),
+            "name                       dtype  bytes\n\
+             model.layers.0.mlp.weight  BF16   1,024\n\
+             b                          F4         8\n"
+        );
+        assert_eq!(printed(None), printed(Some(80)));
+        assert_eq!(
+            printed(Some(32)),
+            "name                dtype  bytes\n\
+             model.la…lp.weight  BF16   1,024\n\
+             b                   F4         8\n"
+        );
+        assert_eq!(printed(Some(5)).lines().next(), Some("name              dtype  bytes"));
+    }
+}

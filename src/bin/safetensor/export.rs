@@ -78,6 +78,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let tensor = model.tensor(&arguments.name)?;
     let part = part(arguments, &tensor)?;
     let inputs = [tensor.path(), model.path()];
+    if let (Some(output), true) = (&arguments.output, arguments.output == arguments.png) {
+        return Err(Failure::usage(output, "-o and --png are to write the same file"));
+    }
     if let Some(path) = &arguments.output {
         // What cannot be converted is refused before a file is made.
         if needs_f32(arguments.format, tensor.dtype()) && !tensor.dtype().has_f32() {

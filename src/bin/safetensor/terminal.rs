@@ -55,6 +55,12 @@ impl Terminal {
         Terminal { color, width: is_terminal.then_some(width), unicode: is_unicode() }
     }
 
+    /// One of the caller's making.
+    #[cfg(test)]
+    pub(crate) fn with(color: Color, width: Option<usize>, unicode: bool) -> Terminal {
+        Terminal { color: color == Color::Always, width, unicode }
+    }
+
     /// The width that names have to fit.
     pub(crate) fn width(&self) -> Option<usize> {
         self.width
@@ -161,4 +167,43 @@ pub(crate) fn cut<'t>(text: &'t str, most: usize, unicode: bool) -> Cow<'t, str>
     }
     let ellipsis = if unicode { "…" } else { "..." };
     Cow::Owned(taken(text.chars(), most.saturating_sub(ellipsis.width())) + ellipsis)
+}
+
+#[cfg(test)]
+#[allow(clippy::restriction, clippy::pedantic)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_shortened_in_the_middle() {
+        let name = "model.layers.17.mlp.up_proj.weight";
+        assert_eq!(shortened(name, 34, true), name);
+        assert_eq!(shortened(name, 15, true), "model.l….weight");
+        assert_eq!(shortened(name, 16, false), "model.....weight");
+        assert_eq!(shortened("日本語日本語", 7, true), "日…本語");
+        for most in 0..40 {
+            for text in [name, "日本語日本語日本語日本語日本語日本語日本語", "e\u{301}e\u{301}"]
+            {
+                let columns = shortened(text, most, true).width();
+                assert!(columns <= most.max(1), "{text} {most} {columns}");
+            }
+        }
+        assert_eq!(cut("value", 5, true), "value");
+        assert_eq!(cut("values", 5, true), "valu…");
+    }
+
+    #[test]
+    fn what_is_not_visible_is_escaped() {
+        assert_eq!(visible("plain 'a' \"b\" C:\\d"), "plain 'a' \"b\" C:\\d");
+        assert_eq!(visible("Grüße"), "Grüße");
+        assert_eq!(visible("a\nb\x1b[2J\u{202e}c\0"), "a\\nb\\u{1b}[2J\\u{202e}c\\0");
+    }
+
+    #[test]
+    fn colours_only_where_they_are_wanted() {
+        let terminal = |color| Terminal::with(color, None, true);
+        assert_eq!(terminal(Color::Never).paint(Style::Name, "a"), "a");
+        assert_eq!(terminal(Color::Always).paint(Style::Name, "a"), "\x1b[36ma\x1b[0m");
+        assert_eq!(terminal(Color::Always).paint(Style::Plain, "a"), "a");
+    }
 }
