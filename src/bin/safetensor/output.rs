@@ -51,6 +51,18 @@ impl Write for Printer {
         self.outcome(written, bytes.len())
     }
 
+    /// JSON is written in many small pieces.
+    #[inline]
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.closed {
+            return Ok(());
+        }
+        match self.out.write_all(bytes) {
+            Ok(()) => Ok(()),
+            failed => self.outcome(failed, ()),
+        }
+    }
+
     fn flush(&mut self) -> io::Result<()> {
         if self.closed {
             return Ok(());
