@@ -72,6 +72,26 @@ fn honest(cases: &mut Vec<Case>) {
         &object(&[&u8_entry("\\u0000", "[1]", 0, 1), &u8_entry("\\u001b[2J", "[1]", 1, 2)]),
         2,
     );
+    case("a name like a path", &object(&[&u8_entry("../../etc/passwd", "[1]", 0, 1)]), 1);
+    case(
+        "a header and data that are not aligned",
+        r#"{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"b":{"dtype":"F32","shape":[1],"data_offsets":[1,5]}} "#,
+        5,
+    );
+    case(
+        "an empty tensor whose dimensions overflow in between",
+        &object(&[&u8_entry("a", "[140737488355328,140737488355328,0]", 0, 0)]),
+        0,
+    );
+    case(
+        "empty tensors at the begin and the end",
+        &object(&[
+            &u8_entry("a", "[0]", 0, 0),
+            A.replace("\"a\"", "\"b\"").as_str(),
+            &u8_entry("c", "[0]", 1, 1),
+        ]),
+        1,
+    );
     case("metadata without keys", &object(&[r#""__metadata__":{}"#, A]), 1);
     case(
         "an F4 tensor that fills its bytes",
@@ -274,6 +294,15 @@ fn sizes(cases: &mut Vec<Case>) {
         "an empty shape with a dimension of 2^64 - 1",
         "U8",
         "[18446744073709551615,2,0]",
+        0,
+        0,
+        0,
+    );
+    case(
+        ByStrict("integer_too_large"),
+        "the same with the 0 in front",
+        "U8",
+        "[0,18446744073709551615,2]",
         0,
         0,
         0,
