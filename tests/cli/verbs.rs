@@ -158,3 +158,17 @@ fn completions_of_every_shell() {
     }
     assert!(!text(&["--help"]).contains("completions"));
 }
+
+#[test]
+fn metadata_are_shown_whole_and_safe() {
+    let temp = Temp::new();
+    let long = "x".repeat(5_000);
+    let header = format!(
+        r#"{{"__metadata__":{{"long":"{long}","a\nb":"c\\d\u001b[2J\u202e"}},{}}}"#,
+        u8_entry("t", 0, 1)
+    );
+    let path = temp.write("m.safetensors", zeros(header, 1));
+    let printed = text(&["info", path.to_str().unwrap()]);
+    assert!(printed.contains(&format!("\n  long = {long}\n")));
+    assert!(printed.contains("\n  a\\nb = c\\\\d\\u{1b}[2J\\u{202e}\n"), "{printed}");
+}

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use safetensors_zero::{Dtype, Table};
+use safetensors_zero::{Dtype, Table, Text};
 
 use crate::chart;
 use crate::columns::Columns;
@@ -39,8 +39,6 @@ pub(crate) struct Arguments {
 
 /// Groups that are shown.
 const GROUPS: usize = 24;
-/// Columns of a metadata value that are shown where there is no terminal, and its lines where there is.
-const VALUE: usize = 200;
 
 /// What the tensors of a dtype come to.
 #[derive(Debug, Default, Clone, Copy, Serialize)]
@@ -117,11 +115,15 @@ fn print(
     let exact = numbers::grouped(parameters);
     let about = if about == exact { String::new() } else { format!(" ({about})") };
     field("parameters", &format!("{exact}{about}"))?;
-    field("data", &format!("{} bytes ({})", numbers::grouped(bytes), numbers::bytes(bytes)))?;
+    let about = match bytes {
+        0..=1023 => String::new(),
+        _ => format!(" ({})", numbers::bytes(bytes)),
+    };
+    field("data", &format!("{}{about}", numbers::counted(bytes, "byte")))?;
     if model.is_indexed() {
         print_shards(out, terminal, model)?;
     } else if let Some((_, table)) = model.files().next() {
-        field("header", &format!("{} bytes", numbers::grouped(table.header().len() as u64)))?;
+        field("header", &numbers::counted(table.header().len() as u64, "byte"))?;
         field("alignment", &alignment(&table))?;
         print_metadata(out, terminal, &table)?;
     }
@@ -145,18 +147,27 @@ fn print_metadata(out: &mut Printer, terminal: &Terminal, table: &Table<'_, '_>)
     let Some(metadata) = table.metadata() else { return Ok(()) };
     writeln!(out, "{}", terminal.paint(Style::Heading, "metadata"))?;
     for (key, value) in metadata {
-        let key = terminal::name(&key);
-        // Values can be long; what is not shown is in the JSON.
-        let begin: String = value.chars().take(VALUE * 4 + 1).collect();
-        let value = match value.as_str() {
-            Some(plain) if plain.len() <= VALUE => terminal::name(&value).into_owned(),
-            _ => terminal::visible(&begin.replace('\\', "\\\\")).into_owned(),
-        };
-        let room = terminal.width().map_or(VALUE, |width| width.saturating_sub(key.len() + 5));
-        let value = terminal::cut(&value, room.max(20), terminal.is_unicode());
+        let (mut key, mut value) = (terminal::name(&key), shown(terminal, value));
+        if let Some(width) = terminal.width() {
+            key = Cow::Owned(terminal::cut(&key, width / 2, terminal.is_unicode()).into_owned());
+            let room = width.saturating_sub(terminal::columns(&key) + 5);
+            value = terminal::cut(&value, room, terminal.is_unicode()).into_owned();
+        }
         writeln!(out, "  {} = {value}", terminal.paint(Style::Name, &key))?;
     }
     Ok(())
+}
+
+/// A value as it may be printed: whole, or as much as a terminal could show, since values of a
+/// megabyte are not rare.
+fn shown(terminal: &Terminal, value: Text<'_>) -> String {
+    match terminal.width() {
+        Some(width) if value.raw().len() > width => {
+            let begin: String = value.chars().take(width).collect();
+            terminal::visible(&begin.replace('\\', "\\\\")).into_owned() + "…"
+        }
+        _ => terminal::name(&value).into_owned(),
+    }
 }
 
 fn print_shards(out: &mut Printer, terminal: &Terminal, model: &Model) -> io::Result<()> {
