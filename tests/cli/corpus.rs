@@ -268,9 +268,26 @@ fn findings_are_told_whether_they_refuse_or_not() {
 /// A listed tensor that is nowhere is no silent gap.
 #[test]
 fn incomplete_models_are_not_taken_for_whole() {
-    for verb in ["info", "tensors", "hash"] {
+    for verb in ["info", "tensors", "stats", "hash"] {
         let run = run(&[verb, "tests/corpus/index-tensor-not-in-shard"]);
         assert_eq!(run.code, Some(1), "{verb}");
         assert!(run.error().contains("the index lists 3 tensors, of which the shards have 2"));
     }
+}
+
+/// What is wanted of one shard does not need the others.
+#[test]
+fn one_shard_is_enough_for_its_tensors() {
+    let model = "tests/corpus/index-missing-shard";
+    let listed = json(&["tensors", "--json", &format!("{model}/model-00001-of-00002.safetensors")]);
+    let name = listed["tensors"][0]["name"].as_str().unwrap().to_owned();
+    assert_eq!(good(&["export", model, &name, "-o", "-"]).len(), 4);
+    good(&["stats", model, &name]);
+    for verb in ["stats", "info", "tensors", "hash"] {
+        let run = run(&[verb, model]);
+        assert_eq!((run.code, run.stdout.len()), (Some(2), 0), "{verb}");
+        assert!(run.error().contains("model-00002-of-00002.safetensors: cannot be opened"));
+    }
+    let run = run(&["export", model, "nothing", "-o", "-"]);
+    assert_eq!(run.code, Some(1));
 }

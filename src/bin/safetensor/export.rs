@@ -74,7 +74,7 @@ struct Part {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    let model = Model::open(&arguments.file)?;
+    let model = Model::open_lazily(&arguments.file)?;
     let tensor = model.tensor(&arguments.name)?;
     let part = part(arguments, &tensor)?;
     let inputs = [tensor.path(), model.path()];

@@ -33,9 +33,15 @@ impl Entry<'_> {
 impl Model {
     /// Opens a model and reads all of its headers.
     pub(crate) fn open(path: &Path) -> Result<Model, Failure> {
-        let shards = Shards::open(path)?;
-        shards.open_all()?;
-        Ok(Model { shards })
+        let model = Model::open_lazily(path)?;
+        model.shards.open_all()?;
+        Ok(model)
+    }
+
+    /// Opens a model of which some tensors are wanted: only the headers of their files are read, so
+    /// that it does not matter whether the others are there.
+    pub(crate) fn open_lazily(path: &Path) -> Result<Model, Failure> {
+        Ok(Model { shards: Shards::open(path)? })
     }
 
     /// The file, or the index.
@@ -63,7 +69,8 @@ impl Model {
     /// The model's tensors, file by file, in the order of their data.
     pub(crate) fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
         let index = self.shards.index();
-        self.files().enumerate().flat_map(move |(shard, (_, table))| {
+        let table = |shard| Some((shard, self.shards.table(shard).ok()?));
+        (0..self.shards.shards()).filter_map(table).flat_map(move |(shard, table)| {
             let data_start = table.data_start();
             (0..table.len())
                 .filter_map(move |at| table.nth(at))

@@ -56,7 +56,7 @@ const NARROWEST: usize = 16;
 const PICTURE_BINS: u16 = 120;
 
 pub(crate) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<Exit, Failure> {
-    let model = Model::open(&arguments.file)?;
+    let model = Model::open_lazily(&arguments.file)?;
     let tensors = model.chosen(&arguments.name)?;
     if let Some(path) = &arguments.png {
         draw(arguments, &model, &tensors, path)?;
@@ -76,6 +76,9 @@ pub(crate) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<Exit, Fa
         print_lines(&mut out, terminal, &tensors, arguments, &progress)?;
     }
     out.flush()?;
+    if arguments.name.is_empty() {
+        model.check_complete()?;
+    }
     Ok(Exit::Well)
 }
 
