@@ -180,3 +180,34 @@ fn links_are_written_through() {
     let metadata = std::fs::metadata(&target).unwrap();
     assert_eq!((metadata.len(), metadata.permissions().mode() & 0o777), (40, 0o640));
 }
+
+/// A model may have more files than a process may have open.
+#[test]
+#[cfg(target_os = "linux")]
+fn many_shards_are_not_all_open_at_once() {
+    let temp = Temp::new();
+    let mut map = Vec::new();
+    for shard in 0..300 {
+        let entry = u8_entry(&format!("t{shard}"), 0, 1);
+        temp.write(format!("{shard}.safetensors"), zeros(format!("{{{entry}}}"), 1));
+        map.push(format!(r#""t{shard}":"{shard}.safetensors""#));
+    }
+    let index = format!(r#"{{"weight_map":{{{}}}}}"#, map.join(","));
+    let index = temp.write("model.safetensors.index.json", index);
+    let index = index.to_str().unwrap();
+    for arguments in [
+        vec!["info", index],
+        vec!["tensors", index],
+        vec!["verify", index],
+        vec!["stats", index],
+        vec!["hash", index],
+        vec!["diff", index, index],
+    ] {
+        let script = "ulimit -n 150; exec \"$@\"";
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", script, "sh", env!("CARGO_BIN_EXE_safetensor")]).args(&arguments);
+        let output = command.output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), &*stderr), (Some(0), ""), "{arguments:?}");
+    }
+}

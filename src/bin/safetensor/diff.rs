@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use safetensors_zero::FileTensor;
+use safetensors_zero::TensorInfo;
 
 use crate::failure::{Exit, Failure};
 use crate::input::Model;
@@ -46,9 +46,9 @@ pub(crate) struct Arguments {
 
 /// What is said of one name.
 enum Change<'m> {
-    Added(FileTensor<'m>),
-    Removed(FileTensor<'m>),
-    Changed(FileTensor<'m>, FileTensor<'m>, Difference),
+    Added(TensorInfo<'m>),
+    Removed(TensorInfo<'m>),
+    Changed(TensorInfo<'m>, TensorInfo<'m>, Difference),
 }
 
 #[derive(Debug, Default)]
@@ -62,7 +62,7 @@ struct Tally {
 pub(crate) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<Exit, Failure> {
     let (model_a, model_b) = (Model::open(&arguments.a)?, Model::open(&arguments.b)?);
     let (a, b) = (sorted(&model_a)?, sorted(&model_b)?);
-    let bytes = |tensors: &[FileTensor<'_>]| {
+    let bytes = |tensors: &[TensorInfo<'_>]| {
         tensors.iter().fold(0_u64, |sum, tensor| sum.saturating_add(tensor.byte_len()))
     };
     let progress = Progress::new(bytes(&a).saturating_add(bytes(&b)));
@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<Exit, Fa
     let mut changes = Vec::new();
     let pairs = Pairs { a: a.into_iter().peekable(), b: b.into_iter().peekable() };
     for (a, b) in pairs {
-        let Some(change) = change(a, b, &progress)? else {
+        let Some(change) = change((&model_a, a), (&model_b, b), &progress)? else {
             tally.equal += 1;
             continue;
         };
@@ -103,10 +103,10 @@ impl Tally {
     }
 }
 
-fn sorted(model: &Model) -> Result<Vec<FileTensor<'_>>, Failure> {
+fn sorted(model: &Model) -> Result<Vec<TensorInfo<'_>>, Failure> {
     let mut tensors = model.chosen(&[])?;
     model.check_complete()?;
-    tensors.sort_by_cached_key(|tensor| tensor.name().to_cow());
+    tensors.sort_by_cached_key(|info| info.name.to_cow());
     Ok(tensors)
 }
 
@@ -116,15 +116,15 @@ struct Pairs<I: Iterator> {
     b: std::iter::Peekable<I>,
 }
 
-impl<'m, I: Iterator<Item = FileTensor<'m>>> Iterator for Pairs<I> {
-    type Item = (Option<FileTensor<'m>>, Option<FileTensor<'m>>);
+impl<'m, I: Iterator<Item = TensorInfo<'m>>> Iterator for Pairs<I> {
+    type Item = (Option<TensorInfo<'m>>, Option<TensorInfo<'m>>);
 
     fn next(&mut self) -> Option<Self::Item> {
         let order = match (self.a.peek(), self.b.peek()) {
             (None, None) => return None,
             (Some(_), None) => Ordering::Less,
             (None, Some(_)) => Ordering::Greater,
-            (Some(a), Some(b)) => a.name().cmp(&b.name()),
+            (Some(a), Some(b)) => a.name.cmp(&b.name),
         };
         let a = if order.is_le() { self.a.next() } else { None };
         let b = if order.is_ge() { self.b.next() } else { None };
@@ -134,8 +134,8 @@ impl<'m, I: Iterator<Item = FileTensor<'m>>> Iterator for Pairs<I> {
 
 /// What is to be said of a pair, if anything.
 fn change<'m>(
-    a: Option<FileTensor<'m>>,
-    b: Option<FileTensor<'m>>,
+    (model_a, a): (&Model, Option<TensorInfo<'m>>),
+    (model_b, b): (&Model, Option<TensorInfo<'m>>),
     progress: &Progress,
 ) -> Result<Option<Change<'m>>, Failure> {
     let (a, b) = match (a, b) {
@@ -144,7 +144,7 @@ fn change<'m>(
         (Some(a), None) => return Ok(Some(Change::Removed(a))),
         (None, None) => return Ok(None),
     };
-    let difference = compare::compare(&a, &b, progress)?;
+    let difference = compare::compare(&model_a.read(&a)?, &model_b.read(&b)?, progress)?;
     Ok(difference.map(|difference| Change::Changed(a, b, difference)))
 }
 
@@ -154,7 +154,7 @@ fn print(out: &mut Printer, terminal: &Terminal, change: &Change<'_>) -> io::Res
         Change::Removed(tensor) => (Style::Bad, "-", tensor),
         Change::Changed(tensor, ..) => (Style::Name, "~", tensor),
     };
-    let name = terminal::name(&tensor.name());
+    let name = terminal::name(&tensor.name);
     let name = match terminal.width() {
         Some(width) => terminal::shortened(&name, width.saturating_sub(2), terminal.is_unicode()),
         None => name,
@@ -162,14 +162,14 @@ fn print(out: &mut Printer, terminal: &Terminal, change: &Change<'_>) -> io::Res
     let line = format!("{sign} {name}");
     let line = terminal.paint(style, &line);
     let Change::Changed(a, b, difference) = change else {
-        return writeln!(out, "{line}  {} {}", tensor.dtype(), tensor.shape());
+        return writeln!(out, "{line}  {} {}", tensor.dtype, tensor.shape);
     };
     let mut said = Vec::new();
-    if a.dtype() != b.dtype() {
-        said.push(format!("{} -> {}", a.dtype(), b.dtype()));
+    if a.dtype != b.dtype {
+        said.push(format!("{} -> {}", a.dtype, b.dtype));
     }
-    if a.shape() != b.shape() {
-        said.push(format!("{} -> {}", a.shape(), b.shape()));
+    if a.shape != b.shape {
+        said.push(format!("{} -> {}", a.shape, b.shape));
     }
     said.extend(difference.in_words(a.elements()));
     writeln!(out, "{line}  {}", said.join(", "))
@@ -224,9 +224,9 @@ fn print_json(
             Change::Added(tensor) => json.added.push(one_json(tensor)),
             Change::Removed(tensor) => json.removed.push(one_json(tensor)),
             Change::Changed(a, b, difference) => json.changed.push(ChangedJson {
-                name: Name(a.name()),
-                dtype: [a.dtype().as_str(), b.dtype().as_str()],
-                shape: [Dimensions(a.shape()), Dimensions(b.shape())],
+                name: Name(a.name),
+                dtype: [a.dtype.as_str(), b.dtype.as_str()],
+                shape: [Dimensions(a.shape), Dimensions(b.shape)],
                 elements: a.elements(),
                 differing: difference.differing,
                 max_abs: difference.max_abs,
@@ -238,10 +238,10 @@ fn print_json(
     Ok(out.write_all(b"\n")?)
 }
 
-fn one_json<'m>(tensor: &FileTensor<'m>) -> OneJson<'m> {
+fn one_json<'m>(tensor: &TensorInfo<'m>) -> OneJson<'m> {
     OneJson {
-        name: Name(tensor.name()),
-        dtype: tensor.dtype().as_str(),
-        shape: Dimensions(tensor.shape()),
+        name: Name(tensor.name),
+        dtype: tensor.dtype.as_str(),
+        shape: Dimensions(tensor.shape),
     }
 }

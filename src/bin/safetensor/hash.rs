@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 use sha2::Digest as _;
 
-use safetensors_zero::FileTensor;
+use safetensors_zero::{FileTensor, TensorInfo};
 
 use crate::failure::{Exit, Failure};
 use crate::input::Model;
@@ -98,7 +98,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let model = Model::open(&arguments.file)?;
     let mut tensors = model.chosen(&[])?;
     model.check_complete()?;
-    tensors.sort_by_cached_key(|tensor| tensor.name().to_cow());
+    tensors.sort_by_cached_key(|info| info.name.to_cow());
     let bytes = tensors.iter().fold(0_u64, |sum, tensor| sum.saturating_add(tensor.byte_len()));
     let progress = Progress::new(bytes);
     let mut out = Printer::new();
@@ -110,15 +110,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
     let mut content = Hasher::new(algorithm);
     content.add(b"safetensor content 1\n");
-    for (at, tensor) in tensors.iter().enumerate() {
-        let digest = digest(tensor, algorithm, &progress)?;
-        add(&mut content, tensor, &digest);
+    for (at, info) in tensors.iter().enumerate() {
+        let digest = digest(&model.read(info)?, algorithm, &progress)?;
+        add(&mut content, info, &digest);
         let digest = hex(&digest);
         if arguments.json {
             out.write_all(if at == 0 { b"\n" } else { b",\n" })?;
-            serde_json::to_writer(&mut out, &Line { name: Name(tensor.name()), digest })?;
+            serde_json::to_writer(&mut out, &Line { name: Name(info.name), digest })?;
         } else {
-            writeln!(out, "{digest}  {}", terminal::name(&tensor.name()))?;
+            writeln!(out, "{digest}  {}", terminal::name(&info.name))?;
         }
     }
     let content = hex(&content.finish());
@@ -154,11 +154,11 @@ fn digest(
 }
 
 /// Adds a tensor to the content.
-fn add(content: &mut Hasher, tensor: &FileTensor<'_>, digest: &[u8; 32]) {
-    content.add_string(&tensor.name().to_cow());
-    content.add_string(tensor.dtype().as_str());
-    content.add_number(tensor.shape().rank() as u64);
-    tensor.shape().iter().for_each(|dimension| content.add_number(dimension));
+fn add(content: &mut Hasher, info: &TensorInfo<'_>, digest: &[u8; 32]) {
+    content.add_string(&info.name.to_cow());
+    content.add_string(info.dtype.as_str());
+    content.add_number(info.shape.rank() as u64);
+    info.shape.iter().for_each(|dimension| content.add_number(dimension));
     content.add(digest);
 }
 

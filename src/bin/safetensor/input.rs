@@ -111,12 +111,18 @@ impl Model {
         })
     }
 
-    /// The tensors of these names; all if there are none.
-    pub(crate) fn chosen(&self, names: &[String]) -> Result<Vec<FileTensor<'_>>, Failure> {
+    /// The tensors of these names; all if there are none. Their files are opened when they are read:
+    /// a model may have more than a process may have open.
+    pub(crate) fn chosen(&self, names: &[String]) -> Result<Vec<TensorInfo<'_>>, Failure> {
         if !names.is_empty() {
-            return names.iter().map(|name| self.tensor(name)).collect();
+            return names.iter().map(|name| Ok(self.tensor(name)?.info())).collect();
         }
-        let all: Result<Vec<_>, _> = self.shards.tensors().collect();
-        Ok(all?)
+        self.shards.open_all()?;
+        Ok(self.entries().map(|entry| entry.info).collect())
+    }
+
+    /// A tensor of this model, to be read.
+    pub(crate) fn read(&self, info: &TensorInfo<'_>) -> Result<FileTensor<'_>, Failure> {
+        self.tensor(&info.name.to_cow())
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use safetensors_zero::{FileTensor, Stats};
+use safetensors_zero::{FileTensor, Stats, TensorInfo};
 
 use crate::failure::{Exit, Failure};
 use crate::histogram::Histogram;
@@ -71,9 +71,9 @@ pub(crate) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<Exit, Fa
     if arguments.json {
         print_json(&mut out, &model, &tensors, arguments, &progress)?;
     } else if let [tensor] = &*tensors {
-        print_one(&mut out, terminal, tensor, arguments, &progress)?;
+        print_one(&mut out, terminal, &model.read(tensor)?, arguments, &progress)?;
     } else {
-        print_lines(&mut out, terminal, &tensors, arguments, &progress)?;
+        print_lines(&mut out, terminal, &model, &tensors, arguments, &progress)?;
     }
     out.flush()?;
     if arguments.name.is_empty() {
@@ -150,10 +150,10 @@ struct Layout {
 }
 
 impl Layout {
-    fn new(terminal: &Terminal, tensors: &[FileTensor<'_>], bins: Option<u16>) -> Layout {
-        let names = tensors.iter().map(|tensor| terminal::columns(&terminal::name(&tensor.name())));
+    fn new(terminal: &Terminal, tensors: &[TensorInfo<'_>], bins: Option<u16>) -> Layout {
+        let names = tensors.iter().map(|tensor| terminal::columns(&terminal::name(&tensor.name)));
         let name = names.max().unwrap_or(0).max(NARROWEST);
-        let dtype = tensors.iter().map(|tensor| tensor.dtype().as_str().len()).max().unwrap_or(0);
+        let dtype = tensors.iter().map(|tensor| tensor.dtype.as_str().len()).max().unwrap_or(0);
         let dtype = dtype.max("dtype".len());
         let mut layout = Layout { name, dtype, bins: bins.unwrap_or(LINE_BINS), is_full: true };
         let Some(width) = terminal.width() else { return layout };
@@ -190,7 +190,7 @@ impl Layout {
     fn figures(
         &self,
         terminal: &Terminal,
-        tensor: &FileTensor<'_>,
+        tensor: &TensorInfo<'_>,
         found: Option<(Stats, Option<Histogram>)>,
     ) -> String {
         let count =
@@ -225,21 +225,22 @@ impl Layout {
 fn print_lines(
     out: &mut Printer,
     terminal: &Terminal,
-    tensors: &[FileTensor<'_>],
+    model: &Model,
+    tensors: &[TensorInfo<'_>],
     arguments: &Arguments,
     progress: &Progress,
 ) -> Result<(), Failure> {
     let layout = Layout::new(terminal, tensors, arguments.bins);
     writeln!(out, "{}", terminal.paint(Style::Heading, &layout.heading()))?;
     for tensor in tensors {
-        let found = summarise(tensor, layout.bins, progress)?;
+        let found = summarise(&model.read(tensor)?, layout.bins, progress)?;
         progress.beside(|| -> io::Result<()> {
-            let name = terminal::name(&tensor.name());
+            let name = terminal::name(&tensor.name);
             let name = terminal::shortened(&name, layout.name, terminal.is_unicode());
             let padding = " ".repeat(layout.name.saturating_sub(terminal::columns(&name)));
             let name = terminal.paint(Style::Name, &name);
             let (width, figures) = (layout.dtype, layout.figures(terminal, tensor, found));
-            writeln!(out, "{name}{padding}  {:width$}{figures}", tensor.dtype().as_str())?;
+            writeln!(out, "{name}{padding}  {:width$}{figures}", tensor.dtype.as_str())?;
             if terminal.width().is_some() {
                 out.flush()?;
             }
@@ -252,12 +253,13 @@ fn print_lines(
 fn draw(
     arguments: &Arguments,
     model: &Model,
-    tensors: &[FileTensor<'_>],
+    tensors: &[TensorInfo<'_>],
     path: &std::path::Path,
 ) -> Result<(), Failure> {
     let [tensor] = tensors else {
         return Err(Failure::usage(model.path(), "--png draws one tensor; name one"));
     };
+    let tensor = &model.read(tensor)?;
     let progress = Progress::new(tensor.byte_len().saturating_mul(2));
     let bins = arguments.bins.filter(|bins| *bins > 0).unwrap_or(PICTURE_BINS);
     let Some((_, Some(histogram))) = summarise(tensor, bins, &progress)? else {
@@ -299,7 +301,7 @@ struct HistogramJson {
 fn print_json(
     out: &mut Printer,
     model: &Model,
-    tensors: &[FileTensor<'_>],
+    tensors: &[TensorInfo<'_>],
     arguments: &Arguments,
     progress: &Progress,
 ) -> Result<(), Failure> {
@@ -307,12 +309,12 @@ fn print_json(
     serde_json::to_writer(&mut *out, &model.path().to_string_lossy())?;
     out.write_all(b",\"tensors\":[")?;
     for (at, tensor) in tensors.iter().enumerate() {
-        let found = summarise(tensor, arguments.bins.unwrap_or(BINS), progress)?;
+        let found = summarise(&model.read(tensor)?, arguments.bins.unwrap_or(BINS), progress)?;
         let (stats, histogram) = found.map_or((None, None), |(stats, bins)| (Some(stats), bins));
         let line = TensorJson {
-            name: Name(tensor.name()),
-            dtype: tensor.dtype().as_str(),
-            shape: Dimensions(tensor.shape()),
+            name: Name(tensor.name),
+            dtype: tensor.dtype.as_str(),
+            shape: Dimensions(tensor.shape),
             count: tensor.elements(),
             finite: stats.map(|stats| stats.finite),
             nan: stats.map(|stats| stats.nan),
