@@ -71,11 +71,17 @@ pub struct ErrorInFile<'b> {
     subject: Option<Text<'b>>,
 }
 
-impl ErrorInFile<'_> {
+impl<'b> ErrorInFile<'b> {
     /// The error itself.
     #[must_use]
     pub fn error(&self) -> Error {
         self.error
+    }
+
+    /// The name of the tensor concerned, where there is one.
+    #[must_use]
+    pub fn tensor(&self) -> Option<Text<'b>> {
+        self.name
     }
 }
 

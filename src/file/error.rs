@@ -170,6 +170,7 @@ impl FileError {
     pub(crate) fn of_text(path: &Path, error: ErrorInFile<'_>) -> FileError {
         let mut told = FileError::new(path, FileErrorKind::Invalid(error.error()));
         told.0.told = Some(error.to_string());
+        told.0.tensor = error.tensor().map(|name| name.to_string());
         told
     }
 
@@ -185,8 +186,8 @@ impl FileError {
         &self.0.kind
     }
 
-    /// The name of the tensor that was asked for. What is wrong in the file itself tells its tensor
-    /// in the sentence, and by [`Error::tensor`].
+    /// The name of the tensor concerned: the one that was asked for, or the one of which the file
+    /// says something wrong.
     #[must_use]
     pub fn tensor(&self) -> Option<&str> {
         self.0.tensor.as_deref()
@@ -259,13 +260,34 @@ impl fmt::Display for Sentence<'_> {
     }
 }
 
+impl FileErrorKind {
+    /// A short name, for logs and scripts: that of the [`ErrorKind`](crate::ErrorKind) where the
+    /// file is invalid, else the variant's, and `not_found` where there is nothing at the path.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            FileErrorKind::Open(error) if error.kind() == io::ErrorKind::NotFound => "not_found",
+            FileErrorKind::Open(_) => "open",
+            FileErrorKind::NotAFile(_) => "not_a_file",
+            FileErrorKind::Read { .. } => "read",
+            FileErrorKind::Shrunk { .. } => "shrunk",
+            FileErrorKind::Replaced => "replaced",
+            FileErrorKind::Invalid(error) => error.kind().name(),
+            FileErrorKind::OutOfMemory { .. } => "out_of_memory",
+            FileErrorKind::Map(_) => "map",
+            FileErrorKind::Write { .. } => "write",
+            FileErrorKind::Stopped { .. } => "stopped",
+            FileErrorKind::NoModel => "no_model",
+            FileErrorKind::ManyModels { .. } => "many_models",
+            FileErrorKind::NotInShard => "not_in_shard",
+        }
+    }
+}
+
 impl fmt::Display for FileErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             FileErrorKind::Open(error) => write!(f, "cannot be opened: {error}"),
-            FileErrorKind::NotAFile(FileType::Folder) => f.write_str(
-                "this is a folder, not a file; `Shards` opens a folder that holds a model",
-            ),
             FileErrorKind::NotAFile(found) => write!(f, "this is {found}, not a regular file"),
             FileErrorKind::Read { error, offset, len } => {
                 write!(f, "{len} bytes at byte {offset} cannot be read: {error}")

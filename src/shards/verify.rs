@@ -100,7 +100,8 @@ impl fmt::Display for Sentence<'_> {
             }
             FindingKind::Unlisted => f.write_str("the index does not list it"),
             FindingKind::ElsewhereToo { listed } => {
-                write!(f, "the index lists it as the shard's {}", listed.display())
+                let listed = listed.to_string_lossy();
+                write!(f, "the index lists it as the shard's {}", Quoted(&listed))
             }
             FindingKind::TotalSize { said, sum } => {
                 write!(f, "total_size is {said}, but the tensors have {sum} bytes")

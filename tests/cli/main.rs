@@ -12,3 +12,4 @@ mod snapshots;
 mod support;
 mod system;
 mod verbs;
+mod writing;

@@ -32,7 +32,11 @@ const MODEL: &str = "tests/corpus/index-good";
 fn help() {
     compare("help", &["--help"]);
     compare("help-short", &["-h"]);
-    for verb in ["info", "tensors", "verify", "stats", "export", "diff", "hash", "selftest"] {
+    let verbs = [
+        "info", "tensors", "verify", "stats", "export", "diff", "hash", "meta", "repack",
+        "selftest",
+    ];
+    for verb in verbs {
         compare(&format!("help-{verb}"), &[verb, "--help"]);
     }
 }
@@ -58,6 +62,8 @@ fn typical() {
     compare("diff-same", &["diff", ANIMALS, ANIMALS]);
     compare("diff", &["diff", ANIMALS, MODEL]);
     compare("diff-json", &["diff", "--json", ANIMALS, MODEL]);
+    compare("meta", &["meta", ANIMALS]);
+    compare("meta-json", &["meta", "--json", ANIMALS, "words"]);
     compare("selftest", &["selftest"]);
 }
 
@@ -94,5 +100,9 @@ fn mistakes() {
     compare("mistake-range", &["export", ANIMALS, "counts", "-o", "-", "--range", "1-2"]);
     compare("mistake-name", &["stats", ANIMALS, "embeding.weight"]);
     compare("mistake-rows", &["export", ANIMALS, "counts", "-o", "-", "--rows", "8..11"]);
+    compare("mistake-align", &["repack", ANIMALS, "out.safetensors", "--align", "12"]);
+    compare("mistake-size", &["repack", ANIMALS, "out", "--max-file-size", "5 gigabytes"]);
+    compare("mistake-key", &["meta", ANIMALS, "licence"]);
+    compare("mistake-pair", &["meta", ANIMALS, "--set", "licence"]);
     compare("mistake-scalar", &["export", ANIMALS, "scale", "-o", "-", "--rows", "0..1"]);
 }

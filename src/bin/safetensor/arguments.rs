@@ -8,9 +8,9 @@ use clap::{Parser, Subcommand};
 
 use crate::failure::Exit;
 use crate::terminal::Color;
-use crate::{completions, diff, export, hash, info, stats, tensors, verify};
+use crate::{completions, diff, export, hash, info, meta, repack, stats, tensors, verify};
 
-/// Look into safetensors files, check them, compare them, and take tensors out of them.
+/// Look into safetensors files, check them, compare them, take tensors out of them, and write them anew.
 ///
 /// FILE is a `.safetensors` file, a shard index (`*.index.json`), or a folder that holds either. Files
 /// are read as if a stranger had made them: nothing in them is executed, believed or printed as it is.
@@ -33,7 +33,9 @@ const EXAMPLES: &str = "Examples:
   safetensor tensors model/ --match '*.norm.*' --sort size
   safetensor verify --strict model.safetensors.index.json
   safetensor stats model.safetensors lm_head.weight
-  safetensor export model.safetensors lm_head.weight --rows 0..10 --format npy -o head.npy";
+  safetensor export model.safetensors lm_head.weight --rows 0..10 --format npy -o head.npy
+  safetensor meta model.safetensors --set licence=MIT
+  safetensor repack model/ model.safetensors --align 4096";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
@@ -44,6 +46,8 @@ pub(crate) enum Verb {
     Export(export::Arguments),
     Diff(diff::Arguments),
     Hash(hash::Arguments),
+    Meta(meta::Arguments),
+    Repack(repack::Arguments),
     /// Craft every lie that a header can tell, and require each to be refused
     ///
     /// An honest control comes first. Each lie has to be refused for its own reason; those that only

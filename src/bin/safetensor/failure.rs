@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
-use safetensors_zero::{FileError, FileErrorKind};
+use safetensors_zero::{FileError, WriteError, WriteErrorKind};
 
 use crate::terminal;
 
@@ -39,6 +39,8 @@ pub(crate) enum Failure {
     },
     /// Who read the output has had enough, which is no error.
     Closed,
+    /// The user pressed Ctrl-C.
+    Interrupted,
 }
 
 impl Failure {
@@ -50,6 +52,21 @@ impl Failure {
     /// The file does not have what was asked for.
     pub(crate) fn absent(subject: &Path, sentence: impl fmt::Display) -> Failure {
         Failure::new(subject, sentence, Exit::Invalid)
+    }
+
+    /// A file could not be written: this one, unless the error tells of another.
+    pub(crate) fn of_writing(path: &Path, error: WriteError) -> Failure {
+        match error.kind() {
+            WriteErrorKind::Stopped => Failure::Interrupted,
+            WriteErrorKind::Read(error) => {
+                Failure::new(error.path(), error.sentence(), exit_of(error))
+            }
+            kind => {
+                let refused = matches!(kind, WriteErrorKind::Refused(_));
+                let exit = if refused { Exit::Invalid } else { Exit::Unreadable };
+                Failure::new(error.path().unwrap_or(path), error.sentence(), exit)
+            }
+        }
     }
 
     /// What was asked makes no sense.
@@ -86,22 +103,6 @@ pub(crate) fn exit_of(error: &FileError) -> Exit {
         Exit::Invalid
     } else {
         Exit::Unreadable
-    }
-}
-
-/// A short name of what went wrong, for scripts: that of the rule broken, or of what the system said.
-pub(crate) fn kind_of(error: &FileError) -> &'static str {
-    match error.kind() {
-        FileErrorKind::Invalid(error) => error.kind().name(),
-        FileErrorKind::NotInShard => "not_in_shard",
-        FileErrorKind::NotAFile(_) => "not_a_file",
-        FileErrorKind::NoModel => "no_model",
-        FileErrorKind::ManyModels { .. } => "many_models",
-        FileErrorKind::OutOfMemory { .. } => "out_of_memory",
-        FileErrorKind::Shrunk { .. } => "shrunk",
-        FileErrorKind::Replaced => "replaced",
-        FileErrorKind::Open(error) if error.kind() == io::ErrorKind::NotFound => "not_found",
-        _ => "unreadable",
     }
 }
 

@@ -30,12 +30,15 @@ mod heatmap;
 mod histogram;
 mod info;
 mod input;
+mod interrupt;
 mod json;
+mod meta;
 mod npy;
 mod numbers;
 mod output;
 mod picture;
 mod progress;
+mod repack;
 mod selftest;
 mod stats;
 mod suggest;
@@ -61,6 +64,7 @@ fn main() -> ExitCode {
     match run(&arguments.verb, &terminal) {
         Ok(exit) => exit.into(),
         Err(Failure::Closed) => Exit::Well.into(),
+        Err(Failure::Interrupted) => ExitCode::from(output::INTERRUPTED),
         Err(Failure::Told { subject, sentence, exit }) => {
             failure::tell(&subject, &sentence);
             exit.into()
@@ -77,6 +81,8 @@ fn run(verb: &Verb, terminal: &Terminal) -> Result<Exit, Failure> {
         Verb::Export(arguments) => export::run(arguments),
         Verb::Diff(arguments) => diff::run(arguments, terminal),
         Verb::Hash(arguments) => hash::run(arguments),
+        Verb::Meta(arguments) => meta::run(arguments, terminal),
+        Verb::Repack(arguments) => repack::run(arguments),
         Verb::Selftest => selftest::run(terminal),
         Verb::Completions(arguments) => completions::run(arguments),
     }

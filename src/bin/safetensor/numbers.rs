@@ -36,6 +36,40 @@ pub(crate) fn counted(number: u64, what: &str) -> String {
     format!("{} {what}{plural}", grouped(number))
 }
 
+/// A number of bytes as people write it: `500`, `5GB`, `1.5GiB`.
+pub(crate) fn size(text: &str) -> Result<u64, String> {
+    const UNITS: [(&str, u64); 13] = [
+        ("KiB", 1 << 10),
+        ("MiB", 1 << 20),
+        ("GiB", 1 << 30),
+        ("TiB", 1 << 40),
+        ("KB", 1_000),
+        ("MB", 1_000_000),
+        ("GB", 1_000_000_000),
+        ("TB", 1_000_000_000_000),
+        ("K", 1_000),
+        ("M", 1_000_000),
+        ("G", 1_000_000_000),
+        ("T", 1_000_000_000_000),
+        ("B", 1),
+    ];
+    let unit = UNITS.iter().find_map(|(unit, bytes)| Some((text.strip_suffix(unit)?, *bytes)));
+    let (number, unit) = unit.unwrap_or((text, 1));
+    let number = number.trim_end();
+    let wrong = || format!("{text:?} is no number of bytes, such as 500MB or 4GiB");
+    if !number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
+        return Err(wrong());
+    }
+    if let Ok(whole) = number.parse::<u64>() {
+        return whole.checked_mul(unit).ok_or_else(|| format!("{text} does not fit 64 bits"));
+    }
+    let bytes = number.parse::<f64>().map_err(|_| wrong())? * unit as f64;
+    if bytes >= u64::MAX as f64 {
+        return Err(wrong());
+    }
+    Ok(bytes as u64)
+}
+
 /// A number of bytes with three digits or more.
 pub(crate) fn bytes(number: u64) -> String {
     if number < 1024 {
@@ -96,6 +130,25 @@ pub(crate) fn short(value: f64) -> String {
 #[allow(clippy::restriction, clippy::pedantic)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes() {
+        let cases = [
+            ("0", 0),
+            ("500", 500),
+            ("500B", 500),
+            ("5GB", 5_000_000_000),
+            ("5G", 5_000_000_000),
+            ("1.5 GiB", 3 << 29),
+            ("4KiB", 4096),
+        ];
+        for (text, bytes) in cases {
+            assert_eq!(size(text), Ok(bytes), "{text}");
+        }
+        for text in ["", "GB", "-1", "1e3", "inf", "5 gigabytes", "99999999999TB", "1.2.3M", "+1"] {
+            assert!(size(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn as_people_read_them() {

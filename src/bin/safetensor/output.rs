@@ -99,7 +99,7 @@ fn partial() -> std::sync::MutexGuard<'static, Option<PathBuf>> {
 }
 
 /// The exit code of what a signal ended, as shells give it for Ctrl-C.
-const INTERRUPTED: i32 = 130;
+pub(crate) const INTERRUPTED: u8 = 130;
 
 impl Output {
     /// Opens what the user named: `-` is standard output. `inputs` are files that must not be replaced.
@@ -208,7 +208,7 @@ fn remove_and_exit() {
     if let Some(path) = registered.take() {
         let _ = fs::remove_file(path);
     }
-    std::process::exit(INTERRUPTED);
+    std::process::exit(INTERRUPTED.into());
 }
 
 /// A pipe whose reader has had enough is no error, as with standard output.

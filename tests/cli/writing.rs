@@ -1,0 +1,160 @@
+//! The verbs that write models: what they leave is what was there, in the form that was asked for.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::json;
+
+use crate::run::{command, good, json, run, text};
+use crate::support::file::{file, u8_entry};
+use crate::support::temp::Temp;
+
+const ANIMALS: &str = "examples/animals.safetensors";
+const MODEL: &str = "tests/corpus/index-good";
+
+/// The digest of what a model holds, however it is laid out.
+fn content(path: &Path) -> String {
+    text(&["hash".as_ref(), path.as_os_str()]).lines().last().unwrap().to_owned()
+}
+
+fn entries(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn metadata_are_shown() {
+    assert_eq!(
+        text(&["meta", ANIMALS]),
+        "words\tcat dog horse sparrow eagle trout shark oak rose moss\n"
+    );
+    assert_eq!(text(&["meta", ANIMALS, "words"]).split(' ').count(), 10);
+    assert_eq!(json(&["meta", "--json", ANIMALS])["words"].as_str().unwrap().len(), 53);
+    assert!(json(&["meta", "--json", ANIMALS, "words"]).is_string());
+    let absent = run(&["meta", ANIMALS, "word"]);
+    assert_eq!(absent.code, Some(1));
+    assert!(absent.error().ends_with("the metadata have no key \"word\""));
+    let sharded = run(&["meta", MODEL]);
+    assert_eq!((sharded.code, sharded.stdout.len()), (Some(2), 0));
+
+    let temp = Temp::new();
+    let header = r#"{"__metadata__":{"\u001b[31m":"a\nb\u202e"}}"#;
+    let path = temp.write("model.safetensors", file(header, &[]));
+    let path = path.to_str().unwrap();
+    assert_eq!(text(&["meta", path]), "\\u{1b}[31m\ta\\nb\\u{202e}\n");
+    assert_eq!(json(&["meta", "--json", path]), json!({"\u{1b}[31m": "a\nb\u{202e}"}));
+    assert_eq!(text(&["meta", "--json", path, "\u{1b}[31m"]), "\"a\\nb\u{202e}\"\n");
+    let none = temp.write("none.safetensors", file("{}", &[]));
+    assert_eq!(text(&["meta", none.to_str().unwrap()]), "");
+    assert!(json(&["meta", "--json", none.to_str().unwrap()]).is_null());
+}
+
+#[test]
+fn metadata_are_changed() {
+    let temp = Temp::new();
+    let path = temp.write("model.safetensors", fs::read(ANIMALS).unwrap());
+    let path_text = path.to_str().unwrap();
+    let before = content(&path);
+    let said = text(&["meta", path_text, "--set", "licence=MIT=x", "--remove", "words"]);
+    assert_eq!(said, format!("{path_text}: changed in place\n"));
+    assert_eq!(json(&["meta", "--json", path_text]), json!({"licence": "MIT=x"}));
+    let said = text(&["meta", path_text, "--set", "licence=MIT=x"]);
+    assert_eq!(said, format!("{path_text}: the metadata are so already\n"));
+    let long = format!("long={}", "v".repeat(5000));
+    assert!(text(&["meta", path_text, "--set", &long, "--set", "=empty"]).contains("a new file"));
+    let keys = json(&["meta", "--json", path_text]);
+    assert!(keys.as_object().unwrap().keys().eq(["", "licence", "long"]));
+    assert_eq!(content(&path), before);
+
+    let whole = fs::read(&path).unwrap();
+    let absent = run(&["meta", path_text, "--set", "a=b", "--remove", "nothing"]);
+    assert_eq!(absent.code, Some(1));
+    assert_eq!(run(&["meta", path_text, "--set", "a"]).code, Some(2));
+    assert_eq!(run(&["meta", path_text, "key", "--set", "a=b"]).code, Some(2));
+    assert!(fs::read(&path).unwrap() == whole);
+    assert_eq!(entries(temp.path()), ["model.safetensors"]);
+}
+
+#[test]
+fn a_model_is_written_again() {
+    let temp = Temp::new();
+    let one = temp.join("one.safetensors");
+    let one_text = one.to_str().unwrap();
+    let before = content(Path::new(MODEL));
+    good(&["repack", MODEL, one_text, "--align", "4KiB", "--order", "name"]);
+    good(&["verify", "--strict", one_text]);
+    let listed = json(&["tensors", "--json", one_text]);
+    assert_eq!(listed["data_start"], 4096);
+    let names = listed["tensors"].as_array().unwrap().iter().map(|tensor| &tensor["name"]);
+    assert!(names.eq(["a", "b"]));
+    assert_eq!(content(&one), before);
+
+    // Onto itself, and apart again.
+    good(&["repack", one_text, one_text]);
+    assert_eq!(json(&["tensors", "--json", one_text])["data_start"].as_u64().unwrap() % 8, 0);
+    let folder = temp.join("apart");
+    let folder_text = folder.to_str().unwrap();
+    good(&["repack", one_text, folder_text, "--max-file-size", "150"]);
+    let files = ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"];
+    assert_eq!(entries(&folder), [&files[..], &["model.safetensors.index.json"]].concat());
+    good(&["verify", "--strict", folder_text]);
+    assert_eq!(content(&folder), before);
+
+    let own = run(&["repack", folder_text, folder_text, "--max-file-size", "1K"]);
+    assert_eq!(own.code, Some(2));
+    assert_eq!(run(&["repack", one_text, "x", "--align", "3"]).code, Some(2));
+    assert_eq!(run(&["repack", one_text, "/dev/null"]).code, Some(2));
+    assert_eq!(run(&["repack", "tests/corpus/index-missing-shard", "x"]).code, Some(2));
+    assert!(!Path::new("x").exists());
+}
+
+#[test]
+fn metadata_stay_unless_they_contradict() {
+    let temp = Temp::new();
+    let out = temp.join("out.safetensors");
+    good(&["repack", ANIMALS, out.to_str().unwrap()]);
+    let metadata = |path: &str| json(&["meta", "--json", path]);
+    assert_eq!(metadata(out.to_str().unwrap()), metadata(ANIMALS));
+
+    let shard = |at: u32, value: &str| {
+        let entry = u8_entry(&format!("t{at}"), 0, 1);
+        let header = format!(r#"{{"__metadata__":{{"k":"{value}"}},{entry}}}"#);
+        temp.write(format!("model/{at}.safetensors"), file(header, &[7]));
+    };
+    let map = r#"{"weight_map":{"t1":"1.safetensors","t2":"2.safetensors"}}"#;
+    let index = temp.write("model/model.safetensors.index.json", map);
+    let arguments = ["repack", index.to_str().unwrap(), out.to_str().unwrap()];
+    shard(1, "v");
+    shard(2, "v");
+    good(&arguments);
+    assert_eq!(metadata(out.to_str().unwrap()), json!({"k": "v"}));
+    shard(2, "w");
+    let contradiction = run(&arguments);
+    assert_eq!(contradiction.code, Some(1));
+    assert!(contradiction.error().contains("the value of \"k\""), "{contradiction:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_repack_leaves_nothing() {
+    const LEN: u64 = 5 << 30;
+    let temp = Temp::new();
+    let begin = file(format!("{{{}}}", u8_entry("t", 0, LEN)), &[]);
+    let input = temp.write_sparse("in.safetensors", &begin, LEN + begin.len() as u64, &[7]);
+    let output = temp.write("out.safetensors", b"old");
+    let arguments = ["repack", input.to_str().unwrap(), output.to_str().unwrap()];
+    let mut child = command(&arguments).spawn().unwrap();
+    while entries(temp.path()).len() < 3 {
+        assert!(child.try_wait().unwrap().is_none());
+        std::thread::yield_now();
+    }
+    let kill = Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status();
+    assert!(kill.unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(entries(temp.path()), ["in.safetensors", "out.safetensors"]);
+    assert_eq!(fs::read(&output).unwrap(), b"old");
+}
