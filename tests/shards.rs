@@ -17,6 +17,7 @@ use safetensors_zero::{
 };
 use support::corpus::{self, Case};
 use support::file::file;
+use support::index;
 use support::rng::Rng;
 use support::temp::Temp;
 
@@ -494,92 +495,9 @@ impl Arbitrary for Text {
     }
 }
 
-/// What an index says, by a general JSON parser.
-fn naive(text: &str) -> Option<Vec<(String, String)>> {
-    use serde::de::{MapAccess, Visitor};
-    /// All members of an object, in their order, keys that stand twice too.
-    struct Members<T>(Vec<(String, T)>);
-    impl<'de, T: serde::Deserialize<'de>> serde::Deserialize<'de> for Members<T> {
-        fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-            struct V<T>(std::marker::PhantomData<T>);
-            impl<'de, T: serde::Deserialize<'de>> Visitor<'de> for V<T> {
-                type Value = Members<T>;
-                fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                    f.write_str("an object")
-                }
-                fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<T>, A::Error> {
-                    let mut members = Vec::new();
-                    while let Some(member) = map.next_entry()? {
-                        members.push(member);
-                    }
-                    Ok(Members(members))
-                }
-            }
-            d.deserialize_map(V(std::marker::PhantomData))
-        }
-    }
-    let raw: Members<Box<serde_json::value::RawValue>> = serde_json::from_str(text).ok()?;
-    let of = |key: &str| -> Vec<&str> {
-        raw.0.iter().filter(|(k, _)| k == key).map(|(_, value)| value.get()).collect()
-    };
-    let (maps, metadata) = (of("weight_map"), of("metadata"));
-    let [map] = maps.as_slice() else { return None };
-    if metadata.len() > 1 {
-        return None;
-    }
-    for metadata in metadata {
-        if metadata != "null" {
-            let members: Members<serde_json::Value> = serde_json::from_str(metadata).ok()?;
-            if members.0.iter().filter(|(key, _)| key == "total_size").count() > 1 {
-                return None;
-            }
-        }
-    }
-    // Numbers of unknown keys have to be in the range of floats.
-    let _: serde_json::Value = serde_json::from_str(text).ok()?;
-    let pairs: Members<String> = serde_json::from_str(map).ok()?;
-    let is_plain = |name: &str| {
-        let name = name.strip_prefix("./").unwrap_or(name);
-        let parts = || name.split('/');
-        parts().all(|part| !part.is_empty() && !part.trim_matches('.').is_empty())
-            && !name.contains(['\\', ':', '\0'])
-            && parts().all(|part| !part.ends_with(['.', ' ']))
-            && name.ends_with(".safetensors")
-            && !name.chars().any(char::is_control)
-    };
-    pairs.0.iter().all(|(_, shard)| is_plain(shard)).then_some(pairs.0)
-}
-
 quickcheck! {
     fn an_index_is_read_as_a_json_parser_reads_it(text: Text) -> bool {
-        let Text(text) = text;
-        let expected = naive(&text);
-        let limits = IndexLimits::DEFAULT;
-        let found = Index::parse(text.as_bytes(), &limits);
-        assert_eq!(found.is_ok(), expected.is_some(), "{text}: {found:?}");
-        let map = WeightMap::parse(text.clone().into_bytes(), &limits);
-        let (Ok(index), Some(pairs)) = (found, expected) else {
-            assert_eq!(map.unwrap_err(), Index::parse(text.as_bytes(), &limits).unwrap_err());
-            return true;
-        };
-        let plain: Vec<(String, String)> = pairs
-            .iter()
-            .map(|(tensor, shard)| (tensor.clone(), shard.trim_start_matches("./").to_owned()))
-            .collect();
-        let listed: Vec<(String, String)> =
-            index.iter().map(|(tensor, shard)| (tensor.to_string(), shard.to_string())).collect();
-        assert_eq!(listed, plain);
-        let names: std::collections::HashSet<_> = plain.iter().map(|(tensor, _)| tensor).collect();
-        let distinct = names.len() == plain.len();
-        assert_eq!(map.is_ok(), distinct, "{text}");
-        if let Ok(map) = map {
-            for (tensor, shard) in &plain {
-                assert_eq!(&map.shards()[map.shard_of(tensor).unwrap()], shard);
-                assert_eq!(index.shard_of(tensor).unwrap().to_string(), *shard);
-            }
-            assert!(map.iter().map(|(tensor, _)| tensor.to_string()).eq(plain.iter().map(|(t, _)| t.clone())));
-            assert_eq!(map.shard_of("none of these"), None);
-        }
+        index::check(text.0.as_bytes());
         true
     }
 }

@@ -4,6 +4,8 @@
 pub mod corpus;
 pub mod file;
 pub mod hostile;
+#[cfg(feature = "alloc")]
+pub mod index;
 pub mod model;
 pub mod naive;
 pub mod paths;
