@@ -1,0 +1,336 @@
+//! Promise: what the layers that own memory take is bounded by the size of the header or of the index,
+//! whatever stands in it, and by nothing that a file only claims.
+//!
+//! The allocator counts, on each test's own thread, and refuses what goes beyond a test's limit.
+
+#![cfg(feature = "std")]
+#![allow(clippy::restriction, clippy::pedantic, missing_docs, unreachable_pub)]
+#![allow(unsafe_code, reason = "an allocator is one")]
+
+#[allow(dead_code)]
+mod support;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::fmt::Write;
+use std::path::Path;
+use std::ptr::null_mut;
+
+use safetensors_zero::{
+    ErrorKind, File, FileErrorKind, Index, IndexLimits, Limits, SafeTensors, Shards, WeightMap,
+};
+use support::temp::Temp;
+use support::{corpus, file, hostile};
+
+/// What an error or an empty file takes: paths, messages, the error itself.
+const SMALL: usize = 16 << 10;
+
+/// Bytes held at the peak for each byte of a header, besides `SMALL`, by what keeps the header:
+/// itself, and 40 for a slot. An entry has 49 bytes at least, but keys of `__metadata__`, which take
+/// slots to find those that stand twice, can be spelled in 9.
+const HEADER_FACTOR: f64 = 5.5;
+
+/// The same of an index, whose entries can be spelled in 20 bytes, and whose number is not known
+/// before it is read.
+const INDEX_FACTOR: f64 = 7.0;
+
+/// The same of each shard, of which there are 10,000 at most: its path, and what is known of it.
+const SHARD: usize = 200;
+
+struct Counting;
+
+thread_local! {
+    static HELD: Cell<usize> = const { Cell::new(0) };
+    static PEAK: Cell<usize> = const { Cell::new(0) };
+    static LIMIT: Cell<usize> = const { Cell::new(usize::MAX) };
+}
+
+/// Counts bytes that are taken, unless they are too many.
+fn take(bytes: usize) -> bool {
+    let held = HELD.get().wrapping_add(bytes);
+    // What another thread took may be given back here.
+    if held > LIMIT.get() && held < usize::MAX / 2 {
+        return false;
+    }
+    HELD.set(held);
+    PEAK.set(PEAK.get().max(if held > usize::MAX / 2 { 0 } else { held }));
+    true
+}
+
+fn give_back(bytes: usize) {
+    HELD.set(HELD.get().wrapping_sub(bytes));
+}
+
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if take(layout.size()) {
+            unsafe { System.alloc(layout) }
+        } else {
+            null_mut()
+        }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        give_back(layout.size());
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // The old bytes and the new ones may be there at a time.
+        if !take(size) {
+            return null_mut();
+        }
+        give_back(layout.size());
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// The bytes that are held at the peak of a call, and its result.
+fn peak<T>(run: impl FnOnce() -> T) -> (usize, T) {
+    let before = HELD.replace(0);
+    PEAK.set(0);
+    let result = run();
+    HELD.set(HELD.get().wrapping_add(before));
+    (PEAK.get(), result)
+}
+
+/// As `peak`, with no more memory than this.
+fn within<T>(limit: usize, run: impl FnOnce() -> T) -> T {
+    let before = HELD.replace(0);
+    LIMIT.set(limit);
+    let result = run();
+    LIMIT.set(usize::MAX);
+    HELD.set(HELD.get().wrapping_add(before));
+    result
+}
+
+fn bound(len: usize, factor: f64) -> usize {
+    SMALL + (len as f64 * factor) as usize
+}
+
+/// Checks the peak of every way of reading a file that owns memory. The header has so many bytes.
+fn check(name: &str, bytes: &[u8], header_len: usize, valid: bool, temp: &Temp) {
+    let path = temp.write("model.safetensors", bytes);
+    let (owned, result) = peak(|| SafeTensors::deserialize(bytes).map(|tensors| tensors.len()));
+    assert_eq!(result.is_ok(), valid, "{name}: {result:?}");
+    let (opened, result) = peak(|| File::open(&path).map(|file| file.len()));
+    assert_eq!(result.is_ok(), valid, "{name}: {result:?}");
+    let (verified, result) = peak(|| Shards::open(&path).map(|model| model.verify().len()));
+    assert_eq!(result.is_ok(), valid, "{name}: {result:?}");
+    // Shown by --nocapture: what the bounds are chosen by.
+    println!("{name}: of {header_len} bytes {owned}, {opened}, {verified}");
+    assert!(owned <= bound(header_len, HEADER_FACTOR - 1.0), "{name}: {owned} for {header_len}");
+    for peak in [opened, verified] {
+        assert!(peak <= bound(header_len, HEADER_FACTOR), "{name}: {peak} for {header_len}");
+    }
+}
+
+fn header_len(bytes: &[u8]) -> usize {
+    bytes.first_chunk().map_or(0, |len| u64::from_le_bytes(*len) as usize)
+}
+
+#[test]
+fn memory_is_counted_and_limited() {
+    let (bytes, _) = peak(|| {
+        let mut bytes = vec![0_u8; 1000];
+        bytes.reserve_exact(2000);
+        drop(bytes);
+        vec![0_u8; 500]
+    });
+    assert_eq!(bytes, 4000, "the old bytes and the new ones");
+    let refused = within(1000, || Vec::<u8>::new().try_reserve_exact(1001));
+    assert!(refused.is_err());
+    assert!(Vec::<u8>::new().try_reserve_exact(1001).is_ok());
+}
+
+#[test]
+fn hostile_headers_take_a_few_times_their_size() {
+    let temp = Temp::new();
+    for kind in hostile::KINDS {
+        let bytes = kind.file(1 << 20);
+        check(kind.name, &bytes, header_len(&bytes), kind.valid, &temp);
+    }
+    for case in corpus::files().iter().filter(|case| case.id.starts_with("dos-")) {
+        let bytes = case.bytes();
+        check(&case.id, &bytes, header_len(&bytes), case.default == "accept", &temp);
+    }
+}
+
+#[test]
+fn junk_of_20_mb_takes_its_own_size() {
+    let temp = Temp::new();
+    let junk = |value: String| {
+        let known = r#""dtype":"U8","shape":[0],"data_offsets":[0,0]"#;
+        file::file(format!(r#"{{"t":{{{known},"x":{value}}}}}"#), &[])
+    };
+    let numbers = junk(format!("[{}0]", "0,".repeat(10_000_000)));
+    check("numbers", &numbers, header_len(&numbers), true, &temp);
+    let nested = junk(format!("[{}0]", "[[[[[[[[{\"\":[]}]]]]]]]],".repeat(800_000)));
+    check("nested", &nested, header_len(&nested), true, &temp);
+    let text = junk(format!("\"{}\"", "\\u0000".repeat(3_400_000)));
+    check("escapes", &text, header_len(&text), true, &temp);
+}
+
+#[test]
+fn a_million_tensors_and_50_000_keys_take_their_slots() {
+    let temp = Temp::new();
+    let mut header = String::from("{");
+    for i in 0..1_000_000 {
+        write!(header, r#""{i}":{{"dtype":"U8","shape":[0],"data_offsets":[0,0]}},"#).unwrap();
+    }
+    header.pop();
+    header.push('}');
+    let tensors = file::file(header, &[]);
+    check("tensors", &tensors, header_len(&tensors), true, &temp);
+    let keys: Vec<String> = (0..50_000).map(|i| format!(r#""{i:x}":"""#)).collect();
+    let keys = file::file(format!(r#"{{"__metadata__":{{{}}}}}"#, keys.join(",")), &[]);
+    check("keys", &keys, header_len(&keys), true, &temp);
+    // Keys of three characters, the cheapest to write for the slots that they take.
+    let letters: Vec<char> = ('!'..='~').filter(|c| !matches!(c, '"' | '\\')).collect();
+    let mut header = String::from(r#"{"__metadata__":{"":"""#);
+    for a in &letters {
+        for b in &letters {
+            for c in &letters {
+                write!(header, r#","{a}{b}{c}":"""#).unwrap();
+            }
+        }
+    }
+    header.push_str("}}");
+    let keys = file::file(header, &[]);
+    check("short keys", &keys, header_len(&keys), true, &temp);
+}
+
+/// A claim takes nothing, neither of memory nor of the limit.
+#[test]
+fn a_length_that_only_claims_takes_nothing() {
+    let temp = Temp::new();
+    for claimed in [3, 100_000_000, 100_000_001, 1 << 32, 1 << 63, u64::MAX] {
+        let bytes = [&u64::to_le_bytes(claimed), &b"{}"[..]].concat();
+        check(&claimed.to_string(), &bytes, 0, false, &temp);
+    }
+    // Zeros that are there, but take no room on the disk.
+    let path = temp.write_sparse("sparse", &(60_000_000_u64).to_le_bytes(), 60_000_008, b"");
+    let (held, result) = peak(|| File::open_with(&path, &Limits::TIGHT).map(drop));
+    let kind = result.unwrap_err().invalid().unwrap().kind();
+    assert!(matches!(kind, ErrorKind::HeaderTooLarge { len: 60_000_000, .. }), "{kind:?}");
+    assert!(held <= SMALL, "{held}");
+    let (held, result) = peak(|| File::open(&path).map(drop));
+    assert!(result.is_err() && held <= bound(60_000_000, 1.0), "{held}");
+    // What tensors claim is not believed either.
+    let entry = r#"{"t":{"dtype":"F64","shape":[1152921504606846976],"data_offsets":[0,9223372036854775808]}}"#;
+    let bytes = file::file(entry, &[0; 8]);
+    check("tensor", &bytes, entry.len(), false, &temp);
+    let shape = format!("[{}1]", "1,".repeat(1 << 20));
+    let rank = format!(r#"{{"t":{{"dtype":"U8","shape":{shape},"data_offsets":[0,1]}}}}"#);
+    let bytes = file::file(rank, &[0]);
+    check("rank", &bytes, header_len(&bytes), true, &temp);
+}
+
+#[test]
+fn a_header_beyond_memory_is_an_error() {
+    let temp = Temp::new();
+    let header = format!("{{{}}}", " ".repeat(1 << 20));
+    let path = temp.write("model.safetensors", file::file(header, &[]));
+    let opened = within(1 << 20, || File::open(&path).map(drop));
+    let error = opened.unwrap_err();
+    assert!(matches!(error.kind(), FileErrorKind::OutOfMemory { bytes: 1_048_578 }), "{error}");
+    assert!(File::open(&path).is_ok());
+}
+
+/// Checks the peak of every way of reading an index of so many shards.
+fn check_index(
+    name: &str,
+    text: &str,
+    shards: usize,
+    verdict: Result<(), &'static str>,
+    temp: &Temp,
+) {
+    let path = temp.write("model.safetensors.index.json", text);
+    let limits = IndexLimits::DEFAULT;
+    let (walked, _) = peak(|| Index::parse(text.as_bytes(), &limits).map(drop));
+    assert_eq!(walked, 0, "{name}: an index is walked over in no memory");
+    let copy = text.as_bytes().to_vec();
+    let (mapped, result) = peak(|| WeightMap::parse(copy, &limits).map(drop));
+    assert_eq!(result.map_err(|error| error.kind().name()), verdict, "{name}");
+    let (opened, result) = peak(|| Shards::open(&path).map(drop));
+    assert_eq!(result.is_ok(), verdict.is_ok(), "{name}");
+    let (len, of_shards) = (text.len(), shards * SHARD);
+    println!("{name}: of {len} bytes and {shards} shards {mapped}, {opened}");
+    assert!(mapped <= bound(len, INDEX_FACTOR - 1.0) + of_shards, "{name}: {mapped} for {len}");
+    assert!(opened <= bound(len, INDEX_FACTOR) + of_shards, "{name}: {opened} for {len}");
+}
+
+fn index(pairs: impl Iterator<Item = (String, String)>) -> String {
+    let pairs: Vec<String> = pairs.map(|(t, shard)| format!(r#""{t}":"{shard}""#)).collect();
+    format!(r#"{{"weight_map":{{{}}}}}"#, pairs.join(","))
+}
+
+#[test]
+fn hostile_indexes_take_a_few_times_their_size() {
+    let temp = Temp::new();
+    let one = || "x.safetensors".to_owned();
+    let ok = Ok(());
+    let names = index((0..500_000).map(|i| (format!("{i}"), one())));
+    check_index("names", &names, 1, ok, &temp);
+    let short = index((0..300_000).map(|i| (format!("{i:x}"), ".safetensors".into())));
+    check_index("short names", &short, 1, ok, &temp);
+    let huge = index((0..4).map(|i| (format!("{i}").repeat(2_000_000), one())));
+    check_index("huge names", &huge, 1, ok, &temp);
+    let shard = format!("{}.safetensors", "a".repeat(5_000_000));
+    let huge = index([("a".to_owned(), shard)].into_iter());
+    check_index("a huge shard name", &huge, 0, Err("string_too_long"), &temp);
+    let shard = |i: usize| format!("{i}{}.safetensors", "a".repeat(4_000));
+    let long = index((0..2_000).map(|i| (format!("{i}"), shard(i))));
+    check_index("long shard names", &long, 2000, ok, &temp);
+    let shards = index((0..10_000).map(|i| (format!("{i}"), format!("{i}.safetensors"))));
+    check_index("shards", &shards, 10_000, ok, &temp);
+    let shards = index((0..200_000).map(|i| (format!("{i}"), format!("{i}.safetensors"))));
+    check_index("too many shards", &shards, 10_000, Err("too_many_shards"), &temp);
+    let twice = index((0..200_000).map(|i| (format!("{}", i % 199_999), one())));
+    check_index("a name twice", &twice, 1, Err("duplicate_name"), &temp);
+    let junk = format!(r#"{{"x":[{}0],"weight_map":{{}}}}"#, "[[0]],".repeat(3_000_000));
+    check_index("junk", &junk, 0, ok, &temp);
+    let number = "1".repeat(10_000_000);
+    let number = format!(r#"{{"metadata":{{"total_size":{number}}},"weight_map":{{}}}}"#);
+    check_index("a long number", &number, 0, Err("number_range"), &temp);
+}
+
+#[test]
+fn an_index_that_only_claims_takes_nothing() {
+    let temp = Temp::new();
+    let path = temp.write_sparse("model.safetensors.index.json", b"{", 250_000_001, b"}");
+    let (held, result) = peak(|| Shards::open(&path).map(drop));
+    let kind = result.unwrap_err().invalid().unwrap().kind();
+    assert!(matches!(kind, ErrorKind::IndexTooLarge { len: 250_000_001, .. }), "{kind:?}");
+    assert!(held <= SMALL, "{held}");
+}
+
+/// Widening and copying take a buffer, however large the tensor.
+#[test]
+fn reading_takes_one_buffer() {
+    let temp = Temp::new();
+    let (len, mib) = (32 << 20, 1 << 20);
+    let header =
+        format!(r#"{{"t":{{"dtype":"F16","shape":[{}],"data_offsets":[0,{len}]}}}}"#, len / 2);
+    let begin = file::file(header, &[]);
+    let path = temp.write_sparse("model.safetensors", &begin, begin.len() as u64 + len, &[1]);
+    check_reading(&path, mib);
+}
+
+fn check_reading(path: &Path, elements: usize) {
+    let file = File::open(path).unwrap();
+    let tensor = file.tensor("t").unwrap();
+    let mut out = vec![0.0; elements];
+    let (held, result) = peak(|| tensor.dequant_range(7, &mut out));
+    result.unwrap();
+    assert!(held <= 65 << 10, "{held}");
+    let (held, copied) = peak(|| tensor.copy_to(&mut std::io::sink()));
+    assert_eq!(copied.unwrap(), tensor.byte_len());
+    assert!(held <= 65 << 10, "{held}");
+    let (held, stats) = peak(|| tensor.stats());
+    assert_eq!(stats.unwrap().count, tensor.elements());
+    assert!(held <= 65 << 10, "{held}");
+}
