@@ -189,7 +189,8 @@ impl Dtype {
         })
     }
 
-    /// The dtype whose spelling, of at most seven bytes, is this little-endian number.
+    /// The dtype whose spelling, of at most seven bytes, is with a quote after it this little-endian
+    /// number.
     #[inline(always)]
     pub(crate) fn from_word(spelling: u64) -> Option<Dtype> {
         const fn word(spelling: &[u8]) -> u64 {
@@ -205,7 +206,7 @@ impl Dtype {
         macro_rules! words {
             ($($dtype:ident)*) => {
                 match spelling {
-                    $(found if found == const { word(stringify!($dtype).as_bytes()) } => Some(Dtype::$dtype),)*
+                    $(found if found == const { word(concat!(stringify!($dtype), "\"").as_bytes()) } => Some(Dtype::$dtype),)*
                     _ => None,
                 }
             };

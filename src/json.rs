@@ -262,8 +262,8 @@ impl<'a> Cursor<'a> {
         Some(eight_digits(digits << (64_u32.wrapping_sub(bits) & 63)))
     }
 
-    /// Takes a string of at most seven bytes without escapes, if one comes next, and gives them as a
-    /// little-endian number. Eight bytes have to follow the opening quote.
+    /// Takes a string of at most seven bytes without escapes, if one comes next, and gives them and the
+    /// closing quote as a little-endian number. Eight bytes have to follow the opening quote.
     #[inline(always)]
     pub(crate) fn quick_short(&mut self) -> Option<u64> {
         let [b'"', body @ ..] = self.rest else { return None };
@@ -276,7 +276,8 @@ impl<'a> Cursor<'a> {
             return None;
         }
         self.rest = body.get(len.wrapping_add(1)..)?;
-        Some(word & (1_u64 << bits).wrapping_sub(1))
+        // The quote stays, or NUL bytes before it would be as if they were not there.
+        Some(word & u64::MAX >> (56_u32.wrapping_sub(bits) & 63))
     }
 
     /// Takes an escape, or the two that make a surrogate pair.
