@@ -130,13 +130,14 @@ impl<'a, const SPACED: bool> Quick<'a, SPACED> {
     /// Takes a key and its value, if it is one that has not been seen.
     #[inline(always)]
     fn field(&mut self, fields: &mut Fields, limits: &Limits) -> Option<()> {
-        if self.key(b"\"dtype\":") && !fields.seen_dtype {
+        // A key that has been seen is not taken: what follows it is not another key's value.
+        if !fields.seen_dtype && self.key(b"\"dtype\":") {
             fields.seen_dtype = true;
             fields.dtype = Dtype::from_word(self.json.quick_short()?)?;
             Some(())
-        } else if self.key(b"\"shape\":") && fields.shape == 0 {
+        } else if fields.shape == 0 && self.key(b"\"shape\":") {
             self.shape(fields, limits)
-        } else if self.key(b"\"data_offsets\":") && fields.offsets == 0 {
+        } else if fields.offsets == 0 && self.key(b"\"data_offsets\":") {
             self.offsets(fields)
         } else {
             None

@@ -60,6 +60,26 @@ fn a_dtype_is_its_spelling_and_nothing_besides() {
     }
 }
 
+/// A key may stand where one is expected, and once.
+#[test]
+fn keys_have_values_of_their_own() {
+    let members = [r#""dtype":"U64""#, r#""shape":[1]"#, r#""data_offsets":[0,8]"#];
+    let keys = [r#""dtype":"#, r#""shape":"#, r#""data_offsets":"#, r#""x":"#];
+    for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+        for (place, key, gap) in
+            (0..3).flat_map(|place| keys.map(|key| [(place, key, ""), (place, key, " ")])).flatten()
+        {
+            let mut words = order.map(|i| members[i].to_owned());
+            words[place].insert_str(0, &format!("{key}{gap}"));
+            let entry = words.join(&format!(",{gap}"));
+            let header = format!(r#"{{"a":{{{entry}}}}}"#);
+            let file = file::file(&header, &[0; 8]);
+            check(&file);
+            assert!(paths::read(&file, &Limits::DEFAULT).is_err(), "{header}");
+        }
+    }
+}
+
 #[test]
 fn in_any_spelling_whole_and_damaged() {
     fn property(model: Model, seed: u64) -> bool {
@@ -70,10 +90,17 @@ fn in_any_spelling_whole_and_damaged() {
         for _ in 0..20 {
             let mut header = whole[8..8 + header_len].to_vec();
             let at = rng.below(header.len());
-            match rng.below(4) {
+            match rng.below(5) {
                 0 => header[at] = *rng.choose(b"{}[],:\"\\0123456789-.eu \n\0"),
                 1 => header.insert(at, *rng.choose(b"{}[],:\"\\0123456789-.eu \n\t\r\0")),
                 2 => drop(header.remove(at)),
+                3 => {
+                    // A piece once more, from anywhere to anywhere.
+                    let begin = rng.below(header.len());
+                    let end = (begin + 1 + rng.below(20)).min(header.len());
+                    let piece = header[begin..end].to_vec();
+                    header.splice(at..at, piece);
+                }
                 _ => header[at] = rng.next() as u8,
             }
             check(&file::file(header, &[]));
