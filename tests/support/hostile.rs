@@ -29,8 +29,10 @@ const fn invalid(name: &'static str, members: fn(usize) -> (Vec<String>, usize))
 /// Bytes of an entry.
 const ENTRY: usize = 60;
 
-pub const KINDS: [Hostile; 17] = [
+pub const KINDS: [Hostile; 26] = [
     valid("names of one hash", |size| empties(colliding((size / ENTRY).min(1_000), "n"))),
+    // Enough of one hash to have all names sorted.
+    valid("names, some of one hash", |size| empties(some_colliding(size / ENTRY))),
     valid("long names of one hash", |size| {
         let prefix = prefix(size);
         empties(colliding(size / (prefix.len() + ENTRY), &prefix))
@@ -43,6 +45,8 @@ pub const KINDS: [Hostile; 17] = [
         let prefix = prefix(size);
         empties(numbers(size / (prefix.len() + ENTRY)).map(|i| format!("{prefix}{i}")).collect())
     }),
+    valid("a long name", |size| empties(vec!["n".repeat(size)])),
+    valid("a long escaped name", |size| empties(vec![r"\u00e9\n\ud83d\ude00".repeat(size / 20)])),
     invalid("every name twice", |size| {
         let half = size / ENTRY / 2;
         empties(numbers(half).chain(numbers(half)).collect())
@@ -52,9 +56,30 @@ pub const KINDS: [Hostile; 17] = [
     valid("alternating chain", |size| {
         chain(size / ENTRY, |i, n| if i % 2 == 0 { i / 2 } else { n - 1 - i / 2 })
     }),
+    // Every other tensor lies where the one before lies.
+    invalid("overlapping chain", |size| chain(size / ENTRY, |i, n| n / 2 - i.div_ceil(2))),
     valid("empty tensors", |size| empties(numbers(size / ENTRY).collect())),
-    valid("metadata keys", |size| metadata(size / 12, "last")),
-    invalid("metadata keys, the last one twice", |size| metadata(size / 12, "0")),
+    valid("metadata keys", |size| metadata(numbers(size / 12), "last")),
+    invalid("metadata keys, the last one twice", |size| metadata(numbers(size / 12), "0")),
+    valid("metadata keys, some of one hash", |size| {
+        metadata(some_colliding(size / 12).into_iter(), "last")
+    }),
+    valid("escaped metadata keys, some of one hash", |size| {
+        metadata(some_colliding(size / 40).iter().map(|key| escape(key)), "last")
+    }),
+    valid("metadata keys of long common prefixes", |size| {
+        let prefix = prefix(size);
+        metadata(numbers(size / prefix.len()).map(|i| format!("{prefix}{i}")), "last")
+    }),
+    valid("a long metadata value", |size| {
+        (
+            vec![format!(
+                r#""__metadata__":{{"tags":"{}"}}"#,
+                r#"{\"a b\": 1}, "#.repeat(size / 14)
+            )],
+            0,
+        )
+    }),
     valid("nested junk", |size| junk(format!("[{}0]", "[[[[{\"\":[]}]]]],".repeat(size / 17)))),
     valid("numeric junk", |size| junk(format!("[{}0]", "0,".repeat(size / 2)))),
     valid("long numbers", |size| {
@@ -67,6 +92,7 @@ pub const KINDS: [Hostile; 17] = [
         (vec![format!(r#""t":{{"dtype":"U8","shape":[{shape}0],"data_offsets":[0,0]}}"#)], 0)
     }),
     invalid("deep nesting", |size| junk("[".repeat(size))),
+    invalid("deeply nested objects", |size| junk(r#"{"a":"#.repeat(size / 5))),
 ];
 
 fn numbers(n: usize) -> impl Iterator<Item = String> {
@@ -96,6 +122,15 @@ fn colliding(n: usize, prefix: &str) -> Vec<String> {
     names.filter(|name| bucket(name) == wanted).take(n).collect()
 }
 
+/// So many names, of which the first ones fall into one bucket: more than are looked through one by one.
+fn some_colliding(n: usize) -> Vec<String> {
+    const SOME: usize = 100;
+    let bucket = |name: &str| safetensors_zero::internals::bucket_of_name(name, n);
+    let wanted = bucket("n");
+    let colliding = (0_u64..).map(|i| format!("n{i}")).filter(|name| bucket(name) == wanted);
+    colliding.take(SOME.min(n)).chain(numbers(n.saturating_sub(SOME))).collect()
+}
+
 /// What names have in common that is long enough to be felt.
 fn prefix(size: usize) -> String {
     "layer.".repeat((size / 3_000).max(50))
@@ -105,8 +140,8 @@ fn escape(name: &str) -> String {
     name.bytes().map(|byte| format!("\\u{byte:04x}")).collect()
 }
 
-fn metadata(n: usize, last: &str) -> (Vec<String>, usize) {
-    let keys = numbers(n).chain([last.to_owned()]);
+fn metadata(keys: impl Iterator<Item = String>, last: &str) -> (Vec<String>, usize) {
+    let keys = keys.chain([last.to_owned()]);
     let entries: Vec<String> = keys.map(|key| format!(r#""{key}":"""#)).collect();
     (vec![format!(r#""__metadata__":{{{}}}"#, entries.join(","))], 0)
 }
