@@ -230,6 +230,8 @@ fn same_name(header: &str, a: &TensorSlot, b: &TensorSlot) -> bool {
 fn sort(header: &str, slots: &mut [TensorSlot]) -> Result<Index, Clash> {
     for (i, slot) in slots.iter_mut().enumerate() {
         slot.head = to_u32(i);
+        // There are no chains any more.
+        slot.next = beginning(header, slot);
     }
     let mut order = Order { header, slots };
     sort::sort(&mut order);
@@ -271,19 +273,44 @@ impl Sequence for Order<'_, '_> {
     }
 
     /// The order of the names; between equal ones the header's.
+    #[inline]
     fn less(&self, a: &u32, b: &u32) -> bool {
         let (Some(a), Some(b)) = (self.slots.get(to_usize(*a)), self.slots.get(to_usize(*b)))
         else {
             return false;
         };
-        let (a_name, b_name) = (name(self.header, a), name(self.header, b));
+        if a.next != b.next {
+            return a.next < b.next;
+        }
         let order = if a.escaped || b.escaped {
-            a_name.chars().cmp(b_name.chars())
+            name(self.header, a).chars().cmp(name(self.header, b).chars())
         } else {
-            a_name.raw().cmp(b_name.raw())
+            spelling(self.header, a).cmp(spelling(self.header, b))
         };
         order.then(a.name.cmp(&b.name)).is_lt()
     }
+}
+
+/// The first four bytes of a name, as a number: names that have other numbers are in their order.
+fn beginning(header: &str, slot: &TensorSlot) -> u32 {
+    if let (false, Some(bytes)) = (slot.escaped, spelling(header, slot).first_chunk()) {
+        return u32::from_be_bytes(*bytes);
+    }
+    let mut bytes = [0; 4];
+    let mut places = bytes.iter_mut();
+    for c in name(header, slot).chars().take(4) {
+        for (byte, place) in c.encode_utf8(&mut [0; 4]).bytes().zip(&mut places) {
+            *place = byte;
+        }
+    }
+    u32::from_be_bytes(bytes)
+}
+
+/// The bytes of a name as it is spelled.
+#[inline]
+fn spelling<'a>(header: &'a str, slot: &TensorSlot) -> &'a [u8] {
+    let begin = to_usize(slot.name);
+    header.as_bytes().get(begin..begin.wrapping_add(to_usize(slot.name_len))).unwrap_or_default()
 }
 
 /// The slot whose name is the `k`th of a sorted index.
@@ -374,6 +401,55 @@ mod tests {
             let twice = hash_bytes(text.repeat(3).as_bytes());
             assert_eq!(hash_decoded(mixed.as_bytes()), twice, "{mixed:?}");
             assert_eq!(hash_piecemeal(mixed.as_bytes()), twice, "{mixed:?}");
+        }
+    }
+
+    #[test]
+    fn sorted_names_are_in_their_order() {
+        let spellings = [
+            "",
+            "a",
+            "a\\u0000",
+            "ab",
+            "abcd",
+            "abcda",
+            "abcdé",
+            "abcdè",
+            "abcd\\u00e9x",
+            "abcdf",
+            "abcd\\ud7ff",
+            "abcd\\ud7fe",
+            "abcd\\ud83d\\ude00",
+            "abcd\\ud83d\\ude01",
+            "abcd😂",
+            "abcd\\n",
+            "abcd\\t",
+            "abcd\\nx",
+            "abcd\\u000ay",
+            "abc\\u0065",
+            "é",
+            "\\u00e8",
+            "éé\\u0061",
+            "éè\\u0061",
+            "ééé",
+            "\\\\u0041",
+            "abcd\\\\",
+            "abcd\\/",
+            "abcd\\u005c\\u005c",
+            "\u{ffff}",
+            "\\ud83d\\ude00",
+        ];
+        let (header, mut filled) = slots(&spellings, hash);
+        assert_eq!(sort(&header, &mut filled), Ok(Index::Sorted));
+        let sorted: Vec<String> = (0..filled.len())
+            .map(|k| name(&header, nth(&filled, k).unwrap()).to_string())
+            .collect();
+        let mut expected = sorted.clone();
+        expected.sort();
+        assert_eq!(sorted, expected);
+        for (one, other) in [("abcd\\u0061", "abcda"), ("abcd\\n", "abcd\\u000A"), ("\\/", "/")] {
+            let (header, mut filled) = slots(&["b", one, "a", other], hash);
+            assert_eq!(sort(&header, &mut filled), Err(Clash(1, 3)), "{one} {other}");
         }
     }
 
