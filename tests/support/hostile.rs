@@ -29,10 +29,10 @@ const fn invalid(name: &'static str, members: fn(usize) -> (Vec<String>, usize))
 /// Bytes of an entry.
 const ENTRY: usize = 60;
 
-pub const KINDS: [Hostile; 26] = [
+pub const KINDS: [Hostile; 28] = [
     valid("names of one hash", |size| empties(colliding((size / ENTRY).min(1_000), "n"))),
     // Enough of one hash to have all names sorted.
-    valid("names, some of one hash", |size| empties(some_colliding(size / ENTRY))),
+    valid("names, some of one hash", |size| empties(some_colliding(size / ENTRY, ""))),
     valid("long names of one hash", |size| {
         let prefix = prefix(size);
         empties(colliding(size / (prefix.len() + ENTRY), &prefix))
@@ -62,10 +62,17 @@ pub const KINDS: [Hostile; 26] = [
     valid("metadata keys", |size| metadata(numbers(size / 12), "last")),
     invalid("metadata keys, the last one twice", |size| metadata(numbers(size / 12), "0")),
     valid("metadata keys, some of one hash", |size| {
-        metadata(some_colliding(size / 12).into_iter(), "last")
+        metadata(some_colliding(size / 12, "").into_iter(), "last")
+    }),
+    valid("metadata keys of one beginning, some of one hash", |size| {
+        metadata(some_colliding(size / 16, "nnnn").into_iter(), "last")
     }),
     valid("escaped metadata keys, some of one hash", |size| {
-        metadata(some_colliding(size / 40).iter().map(|key| escape(key)), "last")
+        metadata(some_colliding(size / 40, "").iter().map(|key| escape(key)), "last")
+    }),
+    valid("escaped metadata keys of one beginning, some of one hash", |size| {
+        let keys = some_colliding(size / 40, "éé");
+        metadata(keys.iter().map(|key| format!("éé{}", escape(&key["éé".len()..]))), "last")
     }),
     valid("metadata keys of long common prefixes", |size| {
         let prefix = prefix(size);
@@ -123,12 +130,13 @@ fn colliding(n: usize, prefix: &str) -> Vec<String> {
 }
 
 /// So many names, of which the first ones fall into one bucket: more than are looked through one by one.
-fn some_colliding(n: usize) -> Vec<String> {
+fn some_colliding(n: usize, prefix: &str) -> Vec<String> {
     const SOME: usize = 100;
     let bucket = |name: &str| safetensors_zero::internals::bucket_of_name(name, n);
-    let wanted = bucket("n");
-    let colliding = (0_u64..).map(|i| format!("n{i}")).filter(|name| bucket(name) == wanted);
-    colliding.take(SOME.min(n)).chain(numbers(n.saturating_sub(SOME))).collect()
+    let wanted = bucket(prefix);
+    let names = (0_u64..).map(|i| format!("{prefix}n{i}"));
+    let colliding = names.filter(|name| bucket(name) == wanted).take(SOME.min(n));
+    colliding.chain(numbers(n.saturating_sub(SOME)).map(|i| format!("{prefix}{i}"))).collect()
 }
 
 /// What names have in common that is long enough to be felt.
