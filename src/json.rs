@@ -13,6 +13,7 @@ mod magnitude;
 mod nesting;
 mod words;
 
+use crate::bare::BARE_METAL;
 use crate::convert::{to_u32, to_usize};
 use crate::error::{Error, ErrorKind, Expected, Field, JsonType, StringKind};
 use crate::text::{hex_digits, Str};
@@ -229,6 +230,24 @@ impl<'a> Cursor<'a> {
         let len = body.len().wrapping_sub(rest.len());
         self.rest = rest.get(1..)?;
         Some(Str { raw: body.get(..len)?, start, escaped })
+    }
+
+    /// Takes a key and the string that is its value, if they come next, are well-formed, and have no
+    /// white space between them but a space after the colon.
+    #[inline]
+    pub(crate) fn quick_pair(&mut self) -> Option<(Str<'a>, Str<'a>)> {
+        if BARE_METAL {
+            return None;
+        }
+        let mut json = self.clone();
+        let key = json.quick_string()?;
+        if !json.take(b':') {
+            return None;
+        }
+        json.take(b' ');
+        let value = json.quick_string()?;
+        *self = json;
+        Some((key, value))
     }
 
     /// Takes a natural number, if one comes next, with at most 19 digits and eight bytes or more left.

@@ -28,6 +28,7 @@ mod slot;
 mod sort;
 mod order;
 mod names;
+mod keys;
 mod info;
 mod extent;
 mod table;

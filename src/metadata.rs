@@ -54,9 +54,15 @@ impl<'a> Metadata<'a> {
                     let limit = limits.metadata_entries;
                     return Err(json.error(ErrorKind::TooManyMetadataEntries { limit }));
                 }
-                let key = json.key()?;
+                let (key, value) = match json.quick_pair() {
+                    Some((key, value)) => (key, Some(value)),
+                    None => (json.key()?, None),
+                };
                 key.check_len(StringKind::Property, limits.string_bytes)?;
-                let value = json.string(Field::MetadataValue)?;
+                let value = match value {
+                    Some(value) => value,
+                    None => json.string(Field::MetadataValue)?,
+                };
                 value.check_len(StringKind::MetadataValue, limits.metadata_value_bytes)?;
                 len = len.saturating_add(1);
                 if !json.comma_or(b'}')? {
@@ -165,10 +171,12 @@ impl<'a> MetadataIter<'a> {
     /// The next key and value. The text was found valid when the metadata was parsed.
     fn next_raw(&mut self) -> Option<(Str<'a>, Str<'a>)> {
         self.left = self.left.checked_sub(1)?;
-        let key = self.json.key().ok()?;
-        let value = self.json.string(Field::MetadataValue).ok()?;
+        let pair = match self.json.quick_pair() {
+            Some(pair) => pair,
+            None => (self.json.key().ok()?, self.json.string(Field::MetadataValue).ok()?),
+        };
         self.json.comma_or(b'}').ok()?;
-        Some((key, value))
+        Some(pair)
     }
 }
 

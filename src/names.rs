@@ -31,7 +31,7 @@ pub(crate) enum Index {
 
 /// Two slots whose names are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Clash(usize, usize);
+pub(crate) struct Clash(pub(crate) usize, pub(crate) usize);
 
 impl Clash {
     /// The two slots, the one that comes first in the header first.
@@ -188,6 +188,16 @@ pub fn bucket_of_name(name: &str, n: usize) -> usize {
 /// Builds the index over slots whose `next` holds the hash of their name, `tag` its tag, and whose
 /// `head` is [`NIL`].
 pub(crate) fn build(header: &str, slots: &mut [TensorSlot]) -> Result<Index, Clash> {
+    match by_hash(header, slots) {
+        Some(distinct) => distinct.map(|()| Index::Hashed),
+        None => sort(header, slots),
+    }
+}
+
+/// Builds the index by hashes alone. `None` if too many names have one hash; `head` and `next` are then
+/// unspecified.
+#[inline]
+pub(crate) fn by_hash(header: &str, slots: &mut [TensorSlot]) -> Option<Result<(), Clash>> {
     let n = slots.len();
     for i in 0..n {
         let Some(slot) = slots.get(i).copied() else { break };
@@ -197,11 +207,11 @@ pub(crate) fn build(header: &str, slots: &mut [TensorSlot]) -> Result<Index, Cla
         let mut links = 0;
         while let Some(other) = slots.get(to_usize(at)) {
             if other.tag == slot.tag && same_name(header, other, &slot) {
-                return Err(Clash(to_usize(at), i));
+                return Some(Err(Clash(to_usize(at), i)));
             }
             links = u32::saturating_add(links, 1);
             if links == MAX_CHAIN {
-                return sort(header, slots);
+                return None;
             }
             at = other.next;
         }
@@ -212,7 +222,7 @@ pub(crate) fn build(header: &str, slots: &mut [TensorSlot]) -> Result<Index, Cla
             slot.head = to_u32(i);
         }
     }
-    Ok(Index::Hashed)
+    Some(Ok(()))
 }
 
 #[inline]

@@ -3,11 +3,13 @@
 
 use core::fmt;
 
+use crate::bare::BARE_METAL;
 use crate::convert::{to_u32, to_u64, to_usize};
 use crate::entry::Entry;
 use crate::error::{Error, ErrorKind, NameSpan, FRAME_BYTES};
 use crate::header::{Header, Parts};
 use crate::info::TensorInfo;
+use crate::keys;
 use crate::metadata::{Metadata, Place};
 use crate::names::{self, Clash, Index};
 use crate::order;
@@ -466,8 +468,14 @@ fn distinct_keys(metadata: Metadata<'_>, scratch: &mut [TensorSlot]) -> Result<(
             ..TensorSlot::EMPTY
         };
     }
-    match names::build(metadata.header(), scratch) {
-        Ok(_) => Ok(()),
+    let header = metadata.header();
+    let distinct = if BARE_METAL {
+        names::build(header, scratch).map(drop)
+    } else {
+        names::by_hash(header, scratch).unwrap_or_else(|| keys::distinct(header, scratch))
+    };
+    match distinct {
+        Ok(()) => Ok(()),
         Err(clash) => {
             let (first, second) = clash.in_header_order(scratch);
             let first = FRAME_BYTES.saturating_add(u64::from(first.name));

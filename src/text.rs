@@ -69,6 +69,11 @@ impl<'a> Text<'a> {
         Text { raw: header.get(to_usize(start)..end).unwrap_or_default() }
     }
 
+    /// The string that is spelled so, or the rest of one: the spelling has been found well-formed.
+    pub(crate) fn of_spelling(raw: &'a str) -> Self {
+        Text { raw }
+    }
+
     /// The spelling in the header: what stands between the quotes.
     #[inline]
     #[must_use]
@@ -288,6 +293,13 @@ fn from_nibbles(value: u32) -> u32 {
 #[derive(Debug, Clone)]
 pub struct Chars<'a> {
     rest: &'a str,
+}
+
+impl<'a> Chars<'a> {
+    /// The spelling of what is left.
+    pub(crate) fn rest(&self) -> &'a str {
+        self.rest
+    }
 }
 
 impl Iterator for Chars<'_> {

@@ -9,7 +9,7 @@ use std::path::Path;
 use safetensors_zero::*;
 
 /// The rooms of the core, each with what it may know: those before it.
-const ROOMS: [&str; 42] = [
+const ROOMS: [&str; 43] = [
     "bare",
     "convert",
     "dtype",
@@ -29,6 +29,7 @@ const ROOMS: [&str; 42] = [
     "sort",
     "order",
     "names",
+    "keys",
     "info",
     "extent",
     "table",
