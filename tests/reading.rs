@@ -231,3 +231,59 @@ fn what_cannot_be_read_is_an_error() {
     assert_eq!(error.kind(), ErrorKind::RangeOutOfBounds { begin: 1, end: 9, len: 8 });
     assert_eq!(out, [7.0; 4]);
 }
+
+/// A file of 500 GB whose data are the low bytes of their own offset, and whose header says so.
+struct Huge(Vec<u8>);
+
+const HUGE: u64 = 500_000_000_000;
+
+impl Source for Huge {
+    type Error = u64;
+
+    fn len(&self) -> Result<u64, u64> {
+        Ok(self.0.len() as u64 + HUGE)
+    }
+
+    fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), u64> {
+        for (place, at) in buffer.iter_mut().zip(offset..) {
+            let in_data = at.checked_sub(self.0.len() as u64);
+            *place = match in_data {
+                None => self.0[at as usize],
+                Some(at) if at < HUGE => at as u8,
+                Some(_) => return Err(at),
+            };
+        }
+        Ok(())
+    }
+}
+
+/// Offsets are 64 bits on every machine: what `usize` does not reach is found, and read in parts.
+#[test]
+fn tensors_are_read_where_usize_does_not_reach() {
+    let middle = HUGE / 2;
+    let rows = middle / 1000;
+    let header = format!(
+        r#"{{"a":{{"dtype":"U8","shape":[{rows},1000],"data_offsets":[0,{middle}]}},"b":{{"dtype":"U16","shape":[{}],"data_offsets":[{middle},{HUGE}]}}}}"#,
+        middle / 2
+    );
+    let huge = Huge(support::file::file(&header, &[]));
+    let (mut text, mut slots) = (vec![0; 1000], [TensorSlot::EMPTY; 2]);
+    let reader = Reader::open(&huge, &mut text, &mut slots, &Limits::STRICT).unwrap();
+    let (mut out, mut buffer) = ([0.0; 1000], [0; 8]);
+    let a = reader.tensor("a").unwrap();
+    assert_eq!(a.elements(), middle);
+    a.dequant_rows(rows - 1..rows, &mut out, &mut buffer).unwrap();
+    assert!(out.iter().zip(middle - 1000..).all(|(value, at)| *value == f32::from(at as u8)));
+    let b = reader.tensor("b").unwrap();
+    b.dequant_range(middle / 2 - 1, &mut out[..1], &mut buffer).unwrap();
+    let last = u16::from_le_bytes([(HUGE - 2) as u8, (HUGE - 1) as u8]);
+    assert_eq!(out[0], f32::from(last));
+    let mut bytes = [0; 3];
+    b.read_bytes_at(middle - 3, &mut bytes).unwrap();
+    assert_eq!(bytes, [HUGE - 3, HUGE - 2, HUGE - 1].map(|at| at as u8));
+    let beyond = b.read_bytes_at(middle - 2, &mut bytes).unwrap_err();
+    assert!(matches!(beyond.invalid().unwrap().kind(), ErrorKind::RangeOutOfBounds { .. }));
+    let slice = a.slice(&[(rows - 1..rows).into(), TensorIndexer::stepped(.., 500).unwrap()]);
+    slice.unwrap().dequant_into(&mut out[..2], &mut buffer).unwrap();
+    assert_eq!(out[..2], [middle - 1000, middle - 500].map(|at| f32::from(at as u8)));
+}
