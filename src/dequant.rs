@@ -47,7 +47,7 @@ use crate::error::{Error, ErrorKind};
 ///
 /// # Errors
 /// [`BufferLength`](ErrorKind::BufferLength) if `out` has not exactly as many places as the bytes
-/// hold elements; [`NoF32`](ErrorKind::NoF32) for C64. `out` is then as it was.
+/// hold elements (of the two F6, in whole groups of three bytes); [`NoF32`](ErrorKind::NoF32) for C64. `out` is then as it was.
 pub fn dequant_into(dtype: Dtype, bytes: &[u8], out: &mut [f32]) -> Result<(), Error> {
     let (needed, given) = (dtype.elements_in(to_u64(bytes.len())), to_u64(out.len()));
     if needed != given {

@@ -322,7 +322,8 @@ impl<'a, S: Source> TensorReader<'a, S> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Summarises the tensor's values, as [`TensorView::stats`](crate::TensorView::stats) does.
+    /// Summarises the tensor's values, as [`TensorView::stats`](crate::TensorView::stats) does. Mean and
+    /// standard deviation may differ from that in their last digits, since sums are made of other pieces.
     ///
     /// # Errors
     /// [`NoF32`](ErrorKind::NoF32) for C64;

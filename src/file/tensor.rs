@@ -42,6 +42,8 @@ type Descriptor = Arc<fs::File>;
 
 /// A tensor of a [`File`](crate::File) or of [`Shards`](crate::Shards).
 ///
+/// It keeps its file open, so do not collect those of many shards: ask for each when its turn comes.
+///
 /// Nothing is read but what is asked for, to the byte, and nothing is kept. If a read fails or is
 /// stopped, what the output holds beyond what was done is unspecified.
 ///
@@ -282,7 +284,8 @@ impl<'f> FileTensor<'f> {
         self.reader.read_pieces(&mut buffer, each).map_err(|error| self.error(error))
     }
 
-    /// Summarises the tensor's values, as [`TensorView::stats`](crate::TensorView::stats) does.
+    /// Summarises the tensor's values, as [`TensorView::stats`](crate::TensorView::stats) does. Mean and
+    /// standard deviation may differ from that in their last digits, since sums are made of other pieces.
     ///
     /// # Errors
     /// [`NoF32`](crate::ErrorKind::NoF32) for C64; or the file cannot be read.
