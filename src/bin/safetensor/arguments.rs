@@ -51,8 +51,8 @@ pub(crate) enum Verb {
     /// Craft every lie that a header can tell, and require each to be refused
     ///
     /// An honest control comes first. Each lie has to be refused for its own reason; those that only
-    /// the strict rules refuse have to be accepted by the default ones. Then numbers of every dtype
-    /// have to widen to what they are. A line tells of each. Needs no files. Exit code 1 if any lie is
+    /// the strict rules refuse have to be accepted by the default ones. So with shard indexes, and with
+    /// files that must not be written. Then numbers of every dtype have to widen to what they are. A line tells of each. Needs no files. Exit code 1 if any lie is
     /// believed.
     Selftest,
     #[command(hide = true)]

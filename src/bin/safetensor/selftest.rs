@@ -1,7 +1,9 @@
 //! The verb `selftest`: tells the library every lie that it should refuse, and sees that it does.
 
+mod indexes;
 mod lies;
 mod numbers;
+mod plans;
 
 use std::io::{self, Write};
 
@@ -24,17 +26,27 @@ enum Refused {
     Always(&'static str),
 }
 
+impl Refused {
+    fn expected(self) -> String {
+        match self {
+            Refused::Never => "accepted".to_owned(),
+            Refused::ByStrict(kind) => format!("refused by strict rules: {kind}"),
+            Refused::Always(kind) => format!("refused: {kind}"),
+        }
+    }
+}
+
 pub(crate) fn run(terminal: &Terminal) -> Result<Exit, Failure> {
     let mut out = Printer::of_verdict();
     let mut tally = Tally::default();
     for case in lies::cases() {
-        let outcome = judge(&case);
-        let expected = match case.refused {
-            Refused::Never => "accepted".to_owned(),
-            Refused::ByStrict(kind) => format!("refused by strict rules: {kind}"),
-            Refused::Always(kind) => format!("refused: {kind}"),
-        };
-        tally.tell(&mut out, terminal, case.what, &expected, outcome)?;
+        tally.tell(&mut out, terminal, case.what, &case.refused.expected(), judge(&case))?;
+    }
+    for case in indexes::cases() {
+        tally.tell(&mut out, terminal, &case.what, &case.refused.expected(), case.check())?;
+    }
+    for (what, expected, outcome) in plans::outcomes() {
+        tally.tell(&mut out, terminal, what, &expected, outcome)?;
     }
     for sample in numbers::SAMPLES {
         tally.tell(&mut out, terminal, &sample.what(), "exact", sample.check())?;
@@ -178,6 +190,23 @@ mod tests {
         ] {
             assert!(told(kind), "{kind}");
         }
+    }
+
+    #[test]
+    fn an_index_that_is_believed_is_found() {
+        for case in indexes::cases() {
+            assert_eq!(case.check(), Ok(()), "{}", case.what);
+            let other = match case.refused {
+                Refused::Never => Refused::Always("shard_name"),
+                _ => Refused::Never,
+            };
+            assert!(indexes::Case { refused: other, ..case.clone() }.check().is_err());
+        }
+    }
+
+    #[test]
+    fn plans_are_refused() {
+        assert!(plans::outcomes().all(|(_, _, outcome)| outcome == Ok(())));
     }
 
     #[test]
