@@ -317,6 +317,29 @@ fn llama_table() -> Vec<u8> {
 }
 
 /// What a byte of a hostile header costs, beside a byte of an honest one.
+fn write(tables: &Tables) {
+    if tables.title("serialize to bytes, beside safetensors 0.8.0") {
+        for n in SIZES {
+            let file = llama(n, Spelling::Compact);
+            let ours = SafeTensors::deserialize(&file).unwrap();
+            let ours: Vec<_> = ours.iter().map(|(name, view)| (name.to_string(), view)).collect();
+            let theirs = Reference::deserialize(&file).unwrap();
+            let theirs = theirs.tensors();
+            tables.row(
+                &format!("{n} tensors"),
+                &mut || {
+                    let views = ours.iter().map(|(name, view)| (name, view));
+                    black_box(safetensors_zero::serialize(views, None).unwrap());
+                },
+                &mut || {
+                    let views = theirs.iter().map(|(name, view)| (name, view));
+                    black_box(safetensors::serialize(views, None).unwrap());
+                },
+            );
+        }
+    }
+}
+
 fn hostile_headers(tables: &Tables) {
     const MIB: usize = 1 << 20;
     let title = "hostile headers, a byte beside a byte of an honest header";
@@ -359,6 +382,7 @@ fn main() {
     without_slots(&tables);
     look_up(&tables);
     one_row(&tables);
+    write(&tables);
     hostile_headers(&tables);
     widen(&tables);
 }

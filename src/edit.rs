@@ -15,7 +15,7 @@ use crate::file::{File, FileError, FileErrorKind, Progress};
 use crate::header::Header;
 use crate::limits::Limits;
 use crate::owned::OwnedTable;
-use crate::plan::{write_map, write_padding, write_string, RESERVED};
+use crate::plan::{write_map, write_padding, write_string, Writing, RESERVED};
 use crate::save::{write_all_at, AtomicFile};
 use crate::walk::{Item, Walk};
 use crate::write::{WriteError, WriteErrorKind};
@@ -163,14 +163,14 @@ fn text_with(file: &File, limits: &Limits, metadata: &BTreeMap<String, String>) 
     let old = table.header();
     let mut map = String::new();
     // A string takes everything.
-    let _ = write_map(&mut map, metadata);
+    let _ = write_map(&mut Writing(&mut map), metadata);
     let place = place_of_metadata(old, table.data_len(), limits);
     let (range, inserted) = match place {
         Some(range) => (range, map),
         None => {
             let at = old.find('{').map_or(0, |brace| brace.saturating_add(1));
             let mut member = String::new();
-            let _ = write_string(&mut member, RESERVED);
+            let _ = write_string(&mut Writing(&mut member), RESERVED);
             let _ = write!(member, ":{map}{}", if table.is_empty() { "" } else { "," });
             (at..at, member)
         }

@@ -19,9 +19,10 @@ use crate::error::{Error, ErrorKind, Expected, Field, JsonType, StringKind};
 use crate::text::{hex_digits, Str};
 use magnitude::Magnitude;
 use nesting::Nesting;
+pub(crate) use words::skip_plain;
 use words::{
-    bytes_below, eight_digits, skip_escaped, skip_name, skip_plain, without_spaces,
-    without_whitespace, HIGH, ONES,
+    bytes_below, eight_digits, skip_escaped, skip_name, without_spaces, without_whitespace, HIGH,
+    ONES,
 };
 
 /// The bounds on a value that is skipped.

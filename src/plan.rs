@@ -4,6 +4,7 @@
 //! What it plans, a reader with the same limits accepts. Memory is the caller's, as it is for
 //! reading: the list of tensors, which is put in the order of the data.
 
+mod arrange;
 mod spelling;
 
 use core::fmt;
@@ -19,10 +20,11 @@ use crate::sort::{self, By};
 use crate::text::Sink;
 
 #[cfg(feature = "alloc")]
-pub(crate) use spelling::write_string;
 pub(crate) use spelling::{write_header, Measure};
 #[cfg(feature = "std")]
 pub(crate) use spelling::{write_map, write_padding};
+#[cfg(feature = "alloc")]
+pub(crate) use spelling::{write_string, Writing};
 
 /// The name that no tensor can have.
 pub(crate) const RESERVED: &str = "__metadata__";
@@ -83,13 +85,15 @@ pub struct PlanTensor<'t> {
     end: u64,
     /// Where it stood in the caller's list.
     index: usize,
+    /// Which it is in the order of names, while that is made.
+    rank: u32,
 }
 
 impl<'t> PlanTensor<'t> {
     /// A tensor of this name, dtype and shape. Nothing is checked yet.
     #[must_use]
     pub fn new(name: &'t str, dtype: Dtype, shape: Shape<'t>) -> Self {
-        PlanTensor { name, dtype, shape, begin: 0, end: 0, index: 0 }
+        PlanTensor { name, dtype, shape, begin: 0, end: 0, index: 0, rank: 0 }
     }
 
     /// The name.
@@ -208,10 +212,10 @@ impl<'p, 't> Plan<'p, 't> {
             Some(metadata) => Some(in_order_of_keys(metadata, limits)?),
             None => None,
         };
-        let data_len = in_order_of_data(tensors, options)?;
-        let mut text = Measure::default();
+        let data_len = arrange::arrange(tensors, options)?;
+        let mut text = spelling::Measure::default();
         // A measure takes everything.
-        let _ = write_header(&mut text, metadata, tensors);
+        let _ = spelling::write_header(&mut text, metadata, tensors);
         let unpadded = text.len();
         let limit = header_limit(limits);
         let data_start = unpadded
@@ -276,7 +280,7 @@ impl<'p, 't> Plan<'p, 't> {
     /// # Errors
     /// The sink's own.
     pub fn write_header(&self, sink: &mut dyn fmt::Write) -> fmt::Result {
-        write_header(sink, self.metadata, self.tensors)?;
+        spelling::write_header(&mut spelling::Writing(sink), self.metadata, self.tensors)?;
         spelling::write_padding(sink, self.padding)
     }
 
@@ -297,57 +301,6 @@ impl<'p, 't> Plan<'p, 't> {
         let _ = self.write_header(&mut sink);
         Ok(sink.len())
     }
-}
-
-/// Checks the tensors and puts them in the order of their data, each with its place there. Returns
-/// the bytes of all of them.
-fn in_order_of_data(
-    tensors: &mut [PlanTensor<'_>],
-    options: &PlanOptions,
-) -> Result<u64, PlanError> {
-    let limits = &options.limits;
-    if to_u64(tensors.len()) > u64::from(limits.tensors) {
-        return Err(ErrorKind::TooManyTensors { limit: limits.tensors }.into());
-    }
-    for (index, tensor) in tensors.iter_mut().enumerate() {
-        tensor.index = index;
-        tensor.begin = 0;
-        tensor.end = tensor.check(limits).map_err(|kind| PlanError::of(kind, index))?;
-    }
-    sort::sort(&mut By(tensors, |a: &PlanTensor<'_>, b: &PlanTensor<'_>| {
-        (a.name, a.index) < (b.name, b.index)
-    }));
-    for pair in tensors.windows(2) {
-        if let [a, b] = pair {
-            if a.name == b.name {
-                let kind = ErrorKind::NameRepeated { first: to_u64(a.index) };
-                return Err(PlanError::of(kind, b.index));
-            }
-        }
-    }
-    match options.order {
-        Order::ByDtype => {
-            sort::sort(&mut By(tensors, |a: &PlanTensor<'_>, b: &PlanTensor<'_>| {
-                (b.dtype, a.name) < (a.dtype, b.name)
-            }));
-        }
-        Order::Given => {
-            sort::sort(&mut By(tensors, |a: &PlanTensor<'_>, b: &PlanTensor<'_>| {
-                a.index < b.index
-            }));
-        }
-    }
-    let mut begin: u64 = 0;
-    for tensor in tensors {
-        let of = |kind| PlanError::of(kind, tensor.index);
-        let end = begin.checked_add(tensor.end).ok_or(of(ErrorKind::FileTooLarge))?;
-        if end > limits.integer {
-            return Err(of(ErrorKind::IntegerTooLarge { value: end, limit: limits.integer }));
-        }
-        (tensor.begin, tensor.end) = (begin, end);
-        begin = end;
-    }
-    Ok(begin)
 }
 
 /// Checks metadata and puts it in the order of its keys.

@@ -28,7 +28,7 @@ pub(super) fn without_whitespace(mut rest: &[u8]) -> &[u8] {
 /// Skips what may stand in a string as it is: all but the quote, the backslash and control
 /// characters.
 #[inline]
-pub(super) fn skip_plain(mut rest: &[u8]) -> &[u8] {
+pub(crate) fn skip_plain(mut rest: &[u8]) -> &[u8] {
     while let Some((word, tail)) = rest.split_first_chunk::<8>() {
         let special = special_bytes(u64::from_le_bytes(*word));
         if special != 0 {

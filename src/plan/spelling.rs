@@ -1,91 +1,168 @@
 //! How a header is written: compact JSON, as the reference implementation writes it, and strings
 //! with the escapes that JSON asks for and no others.
+//!
+//! The grammar stands here once, for those who want the text and for those who want its length.
 
 use core::fmt::{self, Write};
 
 use crate::convert::to_u64;
+use crate::json::skip_plain;
 use crate::plan::{PlanTensor, RESERVED};
+
+/// What a text goes to.
+pub(crate) trait Out {
+    fn text(&mut self, text: &str) -> fmt::Result;
+    /// A number in decimal digits.
+    fn number(&mut self, number: u64) -> fmt::Result;
+}
+
+/// An [`Out`] that writes.
+pub(crate) struct Writing<'w>(pub(crate) &'w mut dyn Write);
+
+impl Out for Writing<'_> {
+    #[inline]
+    fn text(&mut self, text: &str) -> fmt::Result {
+        self.0.write_str(text)
+    }
+
+    /// Not by `write!`, which takes several times as long.
+    fn number(&mut self, number: u64) -> fmt::Result {
+        let mut digits = [0; 20];
+        let (mut rest, mut begin) = (number, digits.len());
+        for place in digits.iter_mut().rev() {
+            let tenth = rest.wrapping_div(10);
+            let digit = u8::try_from(rest.wrapping_sub(tenth.wrapping_mul(10))).unwrap_or(0);
+            *place = digit | b'0';
+            begin = begin.wrapping_sub(1);
+            rest = tenth;
+            if rest == 0 {
+                break;
+            }
+        }
+        let digits = digits.get(begin..).unwrap_or_default();
+        self.0.write_str(core::str::from_utf8(digits).unwrap_or_default())
+    }
+}
+
+/// An [`Out`] that keeps nothing but the length.
+#[derive(Debug, Default)]
+pub(crate) struct Measure {
+    len: u64,
+}
+
+impl Measure {
+    /// Bytes that were written.
+    pub(crate) fn len(&self) -> u64 {
+        self.len
+    }
+}
+
+impl Out for Measure {
+    #[inline]
+    fn text(&mut self, text: &str) -> fmt::Result {
+        self.len = self.len.saturating_add(to_u64(text.len()));
+        Ok(())
+    }
+
+    #[inline]
+    fn number(&mut self, number: u64) -> fmt::Result {
+        let digits = number.checked_ilog10().unwrap_or(0).saturating_add(1);
+        self.len = self.len.saturating_add(u64::from(digits));
+        Ok(())
+    }
+}
 
 /// Writes the header's text, without padding.
 pub(crate) fn write_header(
-    sink: &mut dyn Write,
+    out: &mut impl Out,
     metadata: Option<&[(&str, &str)]>,
     tensors: &[PlanTensor<'_>],
 ) -> fmt::Result {
     let mut before = "{";
     if let Some(metadata) = metadata {
-        sink.write_str(before)?;
-        write_string(sink, RESERVED)?;
-        sink.write_str(":")?;
-        write_map(sink, metadata.iter().copied())?;
+        out.text(before)?;
+        write_string(out, RESERVED)?;
+        out.text(":")?;
+        write_map(out, metadata.iter().copied())?;
         before = ",";
     }
     for tensor in tensors {
-        sink.write_str(before)?;
-        write_entry(sink, tensor)?;
+        out.text(before)?;
+        write_entry(out, tensor)?;
         before = ",";
     }
-    sink.write_str(if before == "{" { "{}" } else { "}" })
+    out.text(if before == "{" { "{}" } else { "}" })
 }
 
-fn write_entry(sink: &mut dyn Write, tensor: &PlanTensor<'_>) -> fmt::Result {
-    write_string(sink, tensor.name)?;
-    write!(sink, ":{{\"dtype\":\"{}\",\"shape\":[", tensor.dtype)?;
+fn write_entry(out: &mut impl Out, tensor: &PlanTensor<'_>) -> fmt::Result {
+    write_string(out, tensor.name)?;
+    out.text(":{\"dtype\":\"")?;
+    out.text(tensor.dtype.as_str())?;
+    out.text("\",\"shape\":[")?;
     let mut before = "";
     for dimension in tensor.shape {
-        write!(sink, "{before}{dimension}")?;
+        out.text(before)?;
+        out.number(dimension)?;
         before = ",";
     }
-    write!(sink, "],\"data_offsets\":[{},{}]}}", tensor.begin, tensor.end)
+    out.text("],\"data_offsets\":[")?;
+    out.number(tensor.begin)?;
+    out.text(",")?;
+    out.number(tensor.end)?;
+    out.text("]}")
 }
 
 /// Writes an object of strings.
 pub(crate) fn write_map<K: AsRef<str>, V: AsRef<str>>(
-    sink: &mut dyn Write,
+    out: &mut impl Out,
     map: impl IntoIterator<Item = (K, V)>,
 ) -> fmt::Result {
     let mut before = "{";
     for (key, value) in map {
-        sink.write_str(before)?;
-        write_string(sink, key.as_ref())?;
-        sink.write_str(":")?;
-        write_string(sink, value.as_ref())?;
+        out.text(before)?;
+        write_string(out, key.as_ref())?;
+        out.text(":")?;
+        write_string(out, value.as_ref())?;
         before = ",";
     }
-    sink.write_str(if before == "{" { "{}" } else { "}" })
+    out.text(if before == "{" { "{}" } else { "}" })
 }
 
 /// Writes a string in quotes: control characters, quotes and backslashes escaped, all others as they
 /// are.
-pub(crate) fn write_string(sink: &mut dyn Write, string: &str) -> fmt::Result {
-    sink.write_str("\"")?;
+pub(crate) fn write_string(out: &mut impl Out, string: &str) -> fmt::Result {
+    out.text("\"")?;
     let mut rest = string;
-    // Every byte that needs an escape is a character by itself.
-    while let Some(at) = rest.as_bytes().iter().position(|byte| needs_escape(*byte)) {
-        let Some((plain, escaped)) = rest.split_at_checked(at) else { break };
-        sink.write_str(plain)?;
+    loop {
+        // What needs an escape is a character of one byte.
+        let plain = rest.len().saturating_sub(skip_plain(rest.as_bytes()).len());
+        let Some((plain, escaped)) = rest.split_at_checked(plain) else { break };
+        out.text(plain)?;
         let mut chars = escaped.chars();
-        write_escape(sink, chars.next().unwrap_or_default())?;
+        let Some(c) = chars.next() else { break };
+        write_escape(out, c)?;
         rest = chars.as_str();
     }
-    sink.write_str(rest)?;
-    sink.write_str("\"")
+    out.text("\"")
 }
 
-fn needs_escape(byte: u8) -> bool {
-    matches!(byte, 0..=0x1f | b'"' | b'\\')
-}
-
-fn write_escape(sink: &mut dyn Write, c: char) -> fmt::Result {
+fn write_escape(out: &mut impl Out, c: char) -> fmt::Result {
+    const HEX: [&str; 16] =
+        ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "a", "b", "c", "d", "e", "f"];
     match c {
-        '"' => sink.write_str("\\\""),
-        '\\' => sink.write_str("\\\\"),
-        '\u{8}' => sink.write_str("\\b"),
-        '\t' => sink.write_str("\\t"),
-        '\n' => sink.write_str("\\n"),
-        '\u{c}' => sink.write_str("\\f"),
-        '\r' => sink.write_str("\\r"),
-        _ => write!(sink, "\\u{:04x}", u32::from(c)),
+        '"' => out.text("\\\""),
+        '\\' => out.text("\\\\"),
+        '\u{8}' => out.text("\\b"),
+        '\t' => out.text("\\t"),
+        '\n' => out.text("\\n"),
+        '\u{c}' => out.text("\\f"),
+        '\r' => out.text("\\r"),
+        // The others are below 0x20.
+        _ => {
+            let low = usize::try_from(u32::from(c) & 0x0f).unwrap_or(0);
+            out.text(if u32::from(c) < 0x10 { "\\u000" } else { "\\u001" })?;
+            out.text(HEX.get(low).copied().unwrap_or_default())
+        }
     }
 }
 
@@ -102,26 +179,6 @@ pub(crate) fn write_padding(sink: &mut dyn Write, len: u64) -> fmt::Result {
     Ok(())
 }
 
-/// A sink that keeps nothing but the length of what it is given.
-#[derive(Debug, Default)]
-pub(crate) struct Measure {
-    len: u64,
-}
-
-impl Measure {
-    /// Bytes that were written.
-    pub(crate) fn len(&self) -> u64 {
-        self.len
-    }
-}
-
-impl Write for Measure {
-    fn write_str(&mut self, string: &str) -> fmt::Result {
-        self.len = self.len.saturating_add(to_u64(string.len()));
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::restriction, clippy::pedantic)]
 mod tests {
@@ -132,11 +189,30 @@ mod tests {
     fn strings_are_spelled_as_serde_json_spells_them() {
         let mut all: Vec<String> =
             (0..0x300).filter_map(char::from_u32).map(String::from).collect();
-        all.extend(["", "a\"b\\c", "\0\0", "é\n😀\u{7f}\u{2028}x"].map(String::from));
+        all.extend(
+            ["", "a\"b\\c", "\0\0", "é\n😀\u{7f}\u{2028}x", "123456789\u{1}0\""].map(String::from),
+        );
         for string in all {
             let mut written = String::new();
-            write_string(&mut written, &string).unwrap();
+            write_string(&mut Writing(&mut written), &string).unwrap();
             assert_eq!(written, serde_json::to_string(&string).unwrap());
+            let mut measure = Measure::default();
+            write_string(&mut measure, &string).unwrap();
+            assert_eq!(measure.len(), to_u64(written.len()));
+        }
+    }
+
+    #[test]
+    fn numbers_are_written_and_measured() {
+        let powers = (0..20).map(|power| 10_u64.pow(power));
+        let edges = powers.flat_map(|power| [power - 1, power, power + 1]);
+        for number in edges.chain([u64::MAX, u64::MAX - 1]) {
+            let mut written = String::new();
+            Writing(&mut written).number(number).unwrap();
+            assert_eq!(written, number.to_string());
+            let mut measure = Measure::default();
+            measure.number(number).unwrap();
+            assert_eq!(measure.len(), to_u64(written.len()));
         }
     }
 

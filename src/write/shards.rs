@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use crate::error::ErrorKind;
 use crate::index::shard_name_fault;
-use crate::plan::{write_header, write_string, Measure};
+use crate::plan::{write_header, write_string, Measure, Writing};
 use crate::shape::Shape;
 use crate::write::{OwnedPlan, PlanBuilder, Spec, WriteError};
 
@@ -174,9 +174,9 @@ fn index_of(shards: &[ShardPlan]) -> String {
     for (name, shard) in &names {
         text.push_str(before);
         // A string takes everything.
-        let _ = write_string(&mut text, name);
+        let _ = write_string(&mut Writing(&mut text), name);
         text.push_str(": ");
-        let _ = write_string(&mut text, shard);
+        let _ = write_string(&mut Writing(&mut text), shard);
         before = ",\n    ";
     }
     text.push_str(if names.is_empty() { "}\n}\n" } else { "\n  }\n}\n" });
