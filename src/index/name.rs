@@ -26,7 +26,7 @@ pub(super) fn check(
             '\\' => return Err(Fault::Backslash),
             ':' => return Err(Fault::Colon),
             '\0'..='\u{1f}' | '\u{7f}' => return Err(Fault::Control),
-            '/' if parts == 0 && !dot_prefix && part.is(".") => {
+            '/' if parts == 0 && !dot_prefix && part.is_dots(1) => {
                 if !limits.dot_prefix {
                     return Err(Fault::DotPrefix);
                 }
@@ -59,35 +59,42 @@ pub(super) fn check(
 /// One part of a name, between slashes.
 #[derive(Default)]
 struct Part {
-    /// The first characters, those of ASCII in lower case.
-    begin: [char; 9],
     len: usize,
+    dots: usize,
     last: char,
+    /// What comes before the first dot, those of ASCII in lower case, as far as it may name a device.
+    stem: [char; 8],
+    /// Its length, without the spaces at its end.
+    stem_len: usize,
 }
 
 impl Part {
     fn push(&mut self, c: char) {
-        if let Some(place) = self.begin.get_mut(self.len) {
-            *place = c.to_ascii_lowercase();
+        if c == '.' {
+            self.dots = self.dots.saturating_add(1);
+        } else if self.dots == 0 && c != ' ' {
+            if let Some(place) = self.stem.get_mut(self.len) {
+                *place = c.to_ascii_lowercase();
+            }
+            self.stem_len = self.len.saturating_add(1);
+        } else if let (0, Some(place)) = (self.dots, self.stem.get_mut(self.len)) {
+            *place = c;
         }
         self.len = self.len.saturating_add(1);
         self.last = c;
     }
 
-    fn is(&self, name: &str) -> bool {
-        self.len < self.begin.len() && self.begin().iter().copied().eq(name.chars())
-    }
-
-    fn begin(&self) -> &[char] {
-        self.begin.get(..self.len).unwrap_or(&self.begin)
+    /// Whether it is so many dots.
+    fn is_dots(&self, count: usize) -> bool {
+        self.len == count && self.dots == count
     }
 
     fn check(&self) -> Result<(), Fault> {
         if self.len == 0 {
             Err(Fault::Empty)
-        } else if self.is(".") {
+        } else if self.is_dots(1) {
             Err(Fault::Dot)
-        } else if self.is("..") {
+        } else if self.is_dots(2) {
             Err(Fault::Parent)
         } else if matches!(self.last, '.' | ' ') {
             Err(Fault::TrailingDot)
@@ -102,15 +109,7 @@ impl Part {
     /// before that. The list is that of Microsoft's "Naming Files, Paths, and Namespaces", and the two
     /// of the console.
     fn is_device(&self) -> bool {
-        let mut stem = self.begin();
-        if let Some(dot) = stem.iter().position(|c| *c == '.') {
-            stem = stem.get(..dot).unwrap_or_default();
-        } else if self.len > self.begin.len() {
-            return false;
-        }
-        while let [rest @ .., ' '] = stem {
-            stem = rest;
-        }
+        let Some(stem) = self.stem.get(..self.stem_len) else { return false };
         match stem {
             ['c', 'o', 'n'] | ['p', 'r', 'n'] | ['a', 'u', 'x'] | ['n', 'u', 'l'] => true,
             ['c', 'o', 'm', digit] | ['l', 'p', 't', digit] => {
@@ -143,6 +142,12 @@ mod tests {
             ("null.safetensors", Ok(false)),
             ("com10.safetensors", Ok(false)),
             ("~/model.safetensors", Ok(false)),
+            ("con a.safetensors", Ok(false)),
+            ("conout$$.safetensors", Ok(false)),
+            (" nul.safetensors", Ok(false)),
+            ("nul        .safetensors", Err(Fault::Device)),
+            ("sub/conin$   .safetensors", Err(Fault::Device)),
+            ("COM1                               .a.safetensors", Err(Fault::Device)),
             ("", Err(Fault::Empty)),
             ("./", Err(Fault::Empty)),
             ("sub//model.safetensors", Err(Fault::Empty)),

@@ -48,7 +48,7 @@ impl Case {
     }
 }
 
-const NAMES: [(&str, Refused, Option<Fault>); 22] = [
+const NAMES: [(&str, Refused, Option<Fault>); 23] = [
     ("model-00001-of-00002.safetensors", Never, None),
     ("übung (1).safetensors", Never, None),
     ("..model.safetensors", Never, None),
@@ -69,6 +69,7 @@ const NAMES: [(&str, Refused, Option<Fault>); 22] = [
     ("", Always("shard_name"), Some(Fault::Empty)),
     ("sub /model.safetensors", Always("shard_name"), Some(Fault::TrailingDot)),
     ("nul.safetensors", Always("shard_name"), Some(Fault::Device)),
+    ("con         .safetensors", Always("shard_name"), Some(Fault::Device)),
     ("model.bin", Always("shard_name"), Some(Fault::Extension)),
     ("model.safetensors.index.json", Always("shard_name"), Some(Fault::Extension)),
 ];
