@@ -12,7 +12,7 @@
 use std::io::IsTerminal as _;
 use std::ops::Range;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Mutex;
 use std::time::Instant;
 
@@ -89,7 +89,7 @@ fn run(options: &Options) -> Result<(), String> {
     let started = Instant::now();
     let model = Shards::open(&options.path).map_err(|error| error.to_string())?;
     let plan = Plan::new(&model, options.memory)?;
-    let progress = Progress::new(plan.elements as u64);
+    let progress = Progress::new(plan.elements);
     let arena = load(&model, &plan, options.threads, &progress)?;
     let seconds = started.elapsed().as_secs_f64();
     if options.means {
@@ -173,7 +173,7 @@ fn load(
     let next = || parts.lock().ok().and_then(|mut parts| parts.next());
     let work = || {
         while let Some(part) = next().filter(|_| !failed.load(Ordering::Relaxed)) {
-            let done = part.place.len() as u64;
+            let done = part.place.len();
             if let Err(error) = read(model, part) {
                 failed.store(true, Ordering::Relaxed);
                 return Err(error.to_string());
@@ -216,20 +216,20 @@ fn read(model: &Shards, part: Part<'_, '_>) -> Result<(), FileError> {
 
 /// Tells on stderr how far it is: on a terminal in place, elsewhere in a few lines.
 struct Progress {
-    total: u64,
-    done: AtomicU64,
+    total: usize,
+    done: AtomicUsize,
     terminal: bool,
 }
 
 impl Progress {
-    fn new(total: u64) -> Progress {
-        Progress { total, done: AtomicU64::new(0), terminal: std::io::stderr().is_terminal() }
+    fn new(total: usize) -> Progress {
+        Progress { total, done: AtomicUsize::new(0), terminal: std::io::stderr().is_terminal() }
     }
 
-    fn add(&self, elements: u64) {
+    fn add(&self, elements: usize) {
         let before = self.done.fetch_add(elements, Ordering::Relaxed);
         let steps = if self.terminal { 100 } else { 4 };
-        let step = |done: u64| u128::from(done) * steps / u128::from(self.total.max(1));
+        let step = |done: usize| done as u128 * steps / self.total.max(1) as u128;
         let (before, now) = (step(before), step(before.saturating_add(elements)));
         if now == before {
             return;
@@ -311,11 +311,11 @@ mod tests {
         let plan = Plan::new(&model, 1 << 30).unwrap();
         assert_eq!(plan.tensors.len(), model.len());
         for threads in [1, 5] {
-            let progress = Progress::new(plan.elements as u64);
+            let progress = Progress::new(plan.elements);
             let arena = load(&model, &plan, threads, &progress).unwrap();
             let bits: Vec<u32> = arena.into_iter().map(f32::to_bits).collect();
             assert!(bits == expected, "{threads} threads");
-            assert_eq!(progress.done.into_inner(), expected.len() as u64);
+            assert_eq!(progress.done.into_inner(), expected.len());
         }
         expected.len()
     }
