@@ -116,8 +116,8 @@ fuzz_target!(|bytes: &[u8]| {
 
 /// Why views were refused has to be true of one of them.
 fn refused(kind: ErrorKind, views: &[(&str, Ready)]) {
-    let mut names = HashSet::new();
-    let repeated = views.iter().any(|(name, _)| !names.insert(*name));
+    let names: HashSet<&str> = views.iter().map(|(name, _)| *name).collect();
+    let repeated = names.len() < views.len();
     match kind {
         ErrorKind::NameRepeated { .. } => assert!(repeated),
         ErrorKind::ReservedName => assert!(names.contains("__metadata__")),
