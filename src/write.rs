@@ -263,6 +263,12 @@ impl PlanBuilder {
         self
     }
 
+    /// Sets all metadata, in place of what was set before. An empty map is written, none is not.
+    pub fn all_metadata(&mut self, metadata: Option<BTreeMap<String, String>>) -> &mut Self {
+        self.metadata = metadata;
+        self
+    }
+
     /// The plan of a file with all tensors.
     ///
     /// # Errors

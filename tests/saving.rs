@@ -137,6 +137,40 @@ fn what_is_missing_too_much_or_too_late_is_told() {
 }
 
 #[test]
+fn a_stream_that_failed_stays_failed() {
+    /// Takes a few bytes of each write, and fails once there are many.
+    #[derive(Debug)]
+    struct Full(usize);
+
+    impl Write for Full {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            let taken = bytes.len().min(self.0).min(7);
+            self.0 -= taken;
+            if taken == 0 {
+                self.0 = 1000;
+                return Err(std::io::Error::other("full"));
+            }
+            Ok(taken)
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    let plan = two_tensors();
+    let room = plan.data_start() as usize + 10;
+    let mut stream = StreamWriter::new(Full(room), plan).unwrap();
+    // There is room again, but how much was taken nobody knows.
+    for _ in 0..2 {
+        let error = stream.tensor("a").unwrap().write_bytes(&[0; 16]).unwrap_err();
+        assert!(matches!(error.kind(), WriteErrorKind::Write(_)), "{error}");
+    }
+    assert!(stream.finish().is_err());
+    assert!(StreamWriter::new(Full(3), two_tensors()).is_err());
+}
+
+#[test]
 fn numbers_become_what_the_dtype_holds() {
     let mut builder = PlanBuilder::new();
     let len = 100_003;

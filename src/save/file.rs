@@ -217,9 +217,7 @@ pub fn serialize_to_folder<S: AsRef<str>, V: View>(
     for (name, view) in &views {
         builder.tensor(name.as_ref(), view.dtype(), view.shape());
     }
-    for (key, value) in metadata.into_iter().flatten() {
-        builder.metadata(key, value);
-    }
+    builder.all_metadata(metadata);
     let model = builder.shards("model", file_bytes).map_err(|error| error.at(folder))?;
     let views: BTreeMap<&str, &V> =
         views.iter().map(|(name, view)| (name.as_ref(), view)).collect();

@@ -38,11 +38,28 @@ pub struct StreamWriter<W> {
 }
 
 #[derive(Debug)]
-struct Stream<W>(W);
+struct Stream<W> {
+    writer: W,
+    /// Whether a write has failed: nobody knows how much of it was taken, so nothing can follow.
+    broken: bool,
+}
+
+impl<W> Stream<W> {
+    fn check(&self) -> Result<(), WriteErrorKind> {
+        if self.broken {
+            return Err(WriteErrorKind::Write(io::Error::other("an earlier write has failed")));
+        }
+        Ok(())
+    }
+}
 
 impl<W: io::Write> Destination for Stream<W> {
     fn put(&mut self, _: u64, bytes: &[u8]) -> Result<(), WriteErrorKind> {
-        self.0.write_all(bytes).map_err(WriteErrorKind::Write)
+        self.check()?;
+        self.writer.write_all(bytes).map_err(|error| {
+            self.broken = true;
+            WriteErrorKind::Write(error)
+        })
     }
 }
 
@@ -56,7 +73,7 @@ impl<W: io::Write> StreamWriter<W> {
             .write_all(&plan.frame())
             .and_then(|()| writer.write_all(plan.header().as_bytes()))
             .map_err(|error| WriteError::new(WriteErrorKind::Write(error)))?;
-        Ok(StreamWriter { stream: Stream(writer), plan, done: 0, written: 0 })
+        Ok(StreamWriter { stream: Stream { writer, broken: false }, plan, done: 0, written: 0 })
     }
 
     /// The plan, whose table tells the order.
@@ -87,13 +104,14 @@ impl<W: io::Write> StreamWriter<W> {
     /// Flushes the writer and returns it, once all tensors are complete.
     ///
     /// # Errors
-    /// A tensor lacks bytes; the writer's own.
+    /// A tensor lacks bytes; the writer's own, also where it failed before.
     pub fn finish(mut self) -> Result<W, WriteError> {
         self.settle();
         if self.done != self.plan.data_len() {
             return Err(self.missing());
         }
-        let Stream(mut writer) = self.stream;
+        self.stream.check().map_err(WriteError::new)?;
+        let Stream { mut writer, .. } = self.stream;
         writer.flush().map_err(|error| WriteError::new(WriteErrorKind::Write(error)))?;
         Ok(writer)
     }
