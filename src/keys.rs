@@ -13,8 +13,8 @@ use core::ops::Range;
 
 use crate::convert::{to_u32, to_u64, to_usize};
 use crate::names::{self, Clash};
+use crate::order;
 use crate::slot::TensorSlot;
-use crate::sort::{self, Sequence};
 use crate::text::Text;
 
 /// Bytes of a block, at most: whole characters.
@@ -67,7 +67,7 @@ fn take_blocks(header: &str, slots: &mut [TensorSlot], group: Range<usize>, numb
         before = block;
     }
     if !sorted {
-        sort::sort(&mut Blocks(slots.get_mut(group).unwrap_or_default()));
+        order::sort_begins(slots.get_mut(group).unwrap_or_default());
     }
 }
 
@@ -115,35 +115,6 @@ fn decoded<'a>(rest: &'a str, block: &mut [u8; 8]) -> (usize, &'a str) {
             c.encode_utf8(place);
         }
         len = end;
-    }
-}
-
-/// Blocks by position, and which string each is of.
-struct Blocks<'s>(&'s mut [TensorSlot]);
-
-impl Sequence for Blocks<'_> {
-    type Element = (u64, u32);
-
-    #[inline]
-    fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    #[inline]
-    fn get(&self, at: usize) -> Option<(u64, u32)> {
-        self.0.get(at).map(|slot| (slot.begin, slot.head))
-    }
-
-    #[inline]
-    fn set(&mut self, at: usize, (block, string): (u64, u32)) {
-        if let Some(slot) = self.0.get_mut(at) {
-            (slot.begin, slot.head) = (block, string);
-        }
-    }
-
-    #[inline]
-    fn less(&self, a: &(u64, u32), b: &(u64, u32)) -> bool {
-        a < b
     }
 }
 

@@ -6,7 +6,7 @@
 
 use crate::convert::{to_u32, to_usize};
 use crate::slot::{TensorSlot, NIL};
-use crate::sort::{sort, Sequence};
+use crate::sort::{follow, sort, Sequence};
 
 /// Sorts slots by begin; of those that begin at one place those without bytes come first, in the
 /// header's order. The slots are in the header's order, and their `head` is [`NIL`], before and
@@ -19,9 +19,14 @@ pub(crate) fn by_offset(slots: &mut [TensorSlot]) {
     for (place, slot) in slots.iter_mut().enumerate() {
         slot.head = to_u32(place);
     }
-    sort(&mut Begins { slots });
+    sort_begins(slots);
     follow_places(slots);
     empty_ones_first(slots);
+}
+
+/// Sorts `begin` and `head` of slots by both, and leaves the rest of each where it is.
+pub(crate) fn sort_begins(slots: &mut [TensorSlot]) {
+    sort(&mut Begins { slots });
 }
 
 /// The begins of slots, each with the place that the rest of its slot is at.
@@ -58,23 +63,8 @@ impl Sequence for Begins<'_> {
 
 /// Brings the rest of each slot from the place that its `head` names, where its begin is already.
 fn follow_places(slots: &mut [TensorSlot]) {
-    for start in 0..slots.len() {
-        // A cycle of slots, each of which belongs where the one before it is.
-        let Some(&first) = slots.get(start) else { return };
-        let mut here = start;
-        let mut from = first.head;
-        // Each step fills one place for good, which NIL tells.
-        while from != NIL {
-            let rest =
-                if to_usize(from) == start { Some(&first) } else { slots.get(to_usize(from)) };
-            let Some(&rest) = rest else { return };
-            if let Some(slot) = slots.get_mut(here) {
-                *slot = TensorSlot { begin: slot.begin, head: NIL, ..rest };
-            }
-            here = to_usize(from);
-            from = if here == start { NIL } else { rest.head };
-        }
-    }
+    let place = |slot: &TensorSlot| (slot.head != NIL).then(|| to_usize(slot.head));
+    follow(slots, place, |slot, rest| *slot = TensorSlot { begin: slot.begin, head: NIL, ..rest });
 }
 
 /// Among slots that begin at one place, puts the one that has bytes last. If more than one has, they

@@ -192,6 +192,31 @@ fn heapsort<S: Sequence>(sequence: &mut S, low: usize, high: usize) {
     }
 }
 
+/// Moves elements to where they belong, each once, after their places have been sorted: `place` tells of
+/// the element at a position from where it has to be filled, `None` once it is for good, and `fill` fills
+/// it with the element from there and sees to that.
+#[inline]
+pub(crate) fn follow<T: Copy>(
+    elements: &mut [T],
+    place: impl Fn(&T) -> Option<usize>,
+    fill: impl Fn(&mut T, T),
+) {
+    for start in 0..elements.len() {
+        // A cycle of elements, each of which belongs where the one before it is.
+        let Some(&first) = elements.get(start) else { return };
+        let (mut here, mut next) = (start, place(&first));
+        while let Some(from) = next {
+            let moved = if from == start { Some(&first) } else { elements.get(from) };
+            let Some(&moved) = moved else { return };
+            if let Some(element) = elements.get_mut(here) {
+                fill(element, moved);
+            }
+            here = from;
+            next = if from == start { None } else { place(&moved) };
+        }
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::restriction, clippy::pedantic)]
 mod tests {

@@ -44,7 +44,10 @@ fn by_name(tensors: &mut [PlanTensor<'_>]) -> Result<(), PlanError> {
     if tensors.windows(2).all(in_order) {
         return Ok(());
     }
-    sort::sort(&mut Names(tensors));
+    // Of equal names, which are an error, the first first.
+    sort::sort(&mut Places(tensors, |a: &PlanTensor<'_>, b: &PlanTensor<'_>| {
+        (a.name, a.index) < (b.name, b.index)
+    }));
     for places in tensors.windows(2) {
         let [a, b] = places else { continue };
         if let (Some(a), Some(b)) = (at(tensors, a.begin), at(tensors, b.begin)) {
@@ -70,27 +73,20 @@ fn by_dtype(tensors: &mut [PlanTensor<'_>]) {
             tensor.rank = to_u32(rank);
         }
     }
-    sort::sort(&mut Ranks(tensors));
+    sort::sort(&mut Places(tensors, |a: &PlanTensor<'_>, b: &PlanTensor<'_>| {
+        (b.dtype, a.rank) < (a.dtype, b.rank)
+    }));
 }
 
 /// Moves each tensor to where its place in the list says.
 fn follow_places(tensors: &mut [PlanTensor<'_>]) {
-    /// A place that is filled for good.
+    /// A place that is filled for good: no list is so long.
     const FILLED: u64 = u64::MAX;
-    for start in 0..tensors.len() {
-        // A cycle of tensors, each of which belongs where the one before it is.
-        let Some(&first) = tensors.get(start) else { return };
-        let (mut here, mut from) = (start, first.begin);
-        while from != FILLED {
-            let place = usize::try_from(from).unwrap_or(start);
-            let moved = if place == start { Some(&first) } else { tensors.get(place) };
-            let Some(&moved) = moved else { return };
-            if let Some(tensor) = tensors.get_mut(here) {
-                *tensor = PlanTensor { begin: FILLED, ..moved };
-            }
-            (here, from) = (place, if place == start { FILLED } else { moved.begin });
-        }
-    }
+    let place = |tensor: &PlanTensor<'_>| match tensor.begin {
+        FILLED => None,
+        place => usize::try_from(place).ok(),
+    };
+    sort::follow(tensors, place, |tensor, moved| *tensor = PlanTensor { begin: FILLED, ..moved });
 }
 
 /// Gives each tensor its offsets, one after another.
@@ -108,13 +104,10 @@ fn lay_out(tensors: &mut [PlanTensor<'_>], limits: &Limits) -> Result<u64, PlanE
     Ok(begin)
 }
 
-/// Places by the names of the tensors there; of equal names, which are an error, the first first.
-struct Names<'s, 't>(&'s mut [PlanTensor<'t>]);
+/// Places, by an order of the tensors there.
+struct Places<'s, 't, F>(&'s mut [PlanTensor<'t>], F);
 
-/// Places by the dtypes of the tensors there, the largest first, and then by rank.
-struct Ranks<'s, 't>(&'s mut [PlanTensor<'t>]);
-
-impl Sequence for Names<'_, '_> {
+impl<'t, F: Fn(&PlanTensor<'t>, &PlanTensor<'t>) -> bool> Sequence for Places<'_, 't, F> {
     type Element = u64;
 
     fn len(&self) -> usize {
@@ -136,35 +129,7 @@ impl Sequence for Names<'_, '_> {
     #[inline]
     fn less(&self, a: &u64, b: &u64) -> bool {
         match (at(self.0, *a), at(self.0, *b)) {
-            (Some(x), Some(y)) => (x.name, a) < (y.name, b),
-            _ => false,
-        }
-    }
-}
-
-impl Sequence for Ranks<'_, '_> {
-    type Element = u64;
-
-    fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    #[inline]
-    fn get(&self, at: usize) -> Option<u64> {
-        self.0.get(at).map(|tensor| tensor.begin)
-    }
-
-    #[inline]
-    fn set(&mut self, at: usize, place: u64) {
-        if let Some(tensor) = self.0.get_mut(at) {
-            tensor.begin = place;
-        }
-    }
-
-    #[inline]
-    fn less(&self, a: &u64, b: &u64) -> bool {
-        match (at(self.0, *a), at(self.0, *b)) {
-            (Some(x), Some(y)) => (y.dtype, x.rank) < (x.dtype, y.rank),
+            (Some(a), Some(b)) => (self.1)(a, b),
             _ => false,
         }
     }
