@@ -120,22 +120,13 @@ impl MetadataEdit {
         let Some(metadata) = self.changed(&file) else { return Ok(Edited::Unchanged) };
         let room = file.table().header().len();
         let text = text_with(&file, limits, &metadata);
-        let result = if text.len() <= room {
-            let text = padded(text, room);
-            check(&text, &file, limits)
-                .and_then(|()| change_in_place(&file, &text))
-                .map(|()| Edited::InPlace)
-        } else {
-            let align = 1_u64 << file.table().data_start().trailing_zeros().clamp(3, 12);
-            let start = FRAME_BYTES.saturating_add(to_u64(text.len()));
-            let more = start.next_multiple_of(align).saturating_sub(start);
-            let len = text.len().saturating_add(usize::try_from(more).unwrap_or(0));
-            let text = padded(text, len);
-            check(&text, &file, limits)
-                .and_then(|()| rewrite(&file, &text, progress))
-                .map(|()| Edited::Rewritten)
-        };
-        result.map_err(|error| error.at(path))
+        let fits = text.len() <= room;
+        let text = padded(text, &file, fits);
+        let done = check(&text, &file, limits).and_then(|()| match fits {
+            true => change_in_place(&file, &text).map(|()| Edited::InPlace),
+            false => rewrite(&file, &text, progress).map(|()| Edited::Rewritten),
+        });
+        done.map_err(|error| error.at(path))
     }
 
     /// The metadata as they shall be. `None` if they are so.
@@ -194,10 +185,15 @@ fn place_of_metadata(text: &str, data_len: u64, limits: &Limits) -> Option<Range
     }
 }
 
-fn padded(mut text: String, len: usize) -> String {
-    let padding = to_u64(len.saturating_sub(text.len()));
+/// A header with padding: to the length of the old one if it fits, else so that the data are aligned as
+/// they were, up to a page.
+fn padded(mut text: String, file: &File, fits: bool) -> String {
+    let start = FRAME_BYTES.saturating_add(to_u64(text.len()));
+    let old_start = file.table().data_start();
+    let align = 1_u64 << old_start.trailing_zeros().clamp(3, 12);
+    let new_start = if fits { old_start } else { start.next_multiple_of(align) };
     // A string takes everything.
-    let _ = write_padding(&mut text, padding);
+    let _ = write_padding(&mut text, new_start.saturating_sub(start));
     text
 }
 
@@ -209,7 +205,7 @@ fn check(text: &str, file: &File, limits: &Limits) -> Result<(), WriteError> {
 
 /// Writes those bytes of a file's header that differ from the new ones of the same length.
 fn change_in_place(file: &File, text: &str) -> Result<(), WriteError> {
-    let (old, new) = (file.table().header().as_bytes().to_vec(), text.as_bytes());
+    let (old, new) = (file.table().header().as_bytes(), text.as_bytes());
     let failed = |error| WriteError::new(WriteErrorKind::Write(error));
     let differs = |(a, b): (&u8, &u8)| a != b;
     let Some(first) = old.iter().zip(new).position(differs) else { return Ok(()) };

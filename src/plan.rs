@@ -12,12 +12,10 @@ use core::fmt;
 use crate::convert::{to_u32, to_u64};
 use crate::dtype::{ByteLenError, Dtype};
 use crate::error::{Error, ErrorKind, StringKind, FRAME_BYTES};
-use crate::extent::check_buffer;
 use crate::header::header_limit;
 use crate::limits::Limits;
 use crate::shape::Shape;
 use crate::sort::{self, By};
-use crate::text::Sink;
 
 #[cfg(feature = "alloc")]
 pub(crate) use spelling::{write_header, Measure};
@@ -293,9 +291,9 @@ impl<'p, 't> Plan<'p, 't> {
     pub fn copy_to(&self, buffer: &mut [u8]) -> Result<usize, Error> {
         let (needed, given) = (self.data_start(), to_u64(buffer.len()));
         if given < needed {
-            check_buffer(needed, given)?;
+            return Err(Error::new(ErrorKind::BufferLength { needed, given }));
         }
-        let mut sink = Sink::new(buffer);
+        let mut sink = spelling::Sink::new(buffer);
         sink.push(&self.frame());
         // There is room for all of it.
         let _ = self.write_header(&mut sink);

@@ -117,6 +117,13 @@ impl<'a, 's> Table<'a, 's> {
         Some(TensorInfo::of_slot(self.header, self.slots.get().get(at)?))
     }
 
+    /// The place, as for [`Table::nth`], of the first tensor whose data end after this byte of the data
+    /// region: the one that has the byte. Takes log n steps.
+    #[cfg(feature = "std")]
+    pub(crate) fn place_of(&self, byte: u64) -> usize {
+        self.slots.get().partition_point(|slot| slot.end <= byte)
+    }
+
     /// The names in the order of their data.
     pub fn names(&self) -> impl ExactSizeIterator<Item = Text<'a>> + '_ {
         self.iter().map(|info| info.name)

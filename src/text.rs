@@ -469,37 +469,6 @@ fn is_hidden(c: char) -> bool {
     )
 }
 
-/// A buffer being filled by `fmt::Write`.
-pub(crate) struct Sink<'b> {
-    buffer: &'b mut [u8],
-    len: usize,
-}
-
-impl<'b> Sink<'b> {
-    pub(crate) fn new(buffer: &'b mut [u8]) -> Self {
-        Sink { buffer, len: 0 }
-    }
-
-    /// Bytes that were written.
-    pub(crate) fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Writes bytes, all of them, if there is room.
-    pub(crate) fn push(&mut self, bytes: &[u8]) -> Option<()> {
-        let end = self.len.checked_add(bytes.len())?;
-        self.buffer.get_mut(self.len..end)?.copy_from_slice(bytes);
-        self.len = end;
-        Some(())
-    }
-}
-
-impl fmt::Write for Sink<'_> {
-    fn write_str(&mut self, s: &str) -> fmt::Result {
-        self.push(s.as_bytes()).ok_or(fmt::Error)
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::restriction, clippy::pedantic)]
 mod tests {

@@ -293,7 +293,6 @@ impl PlanBuilder {
 /// A [`Plan`] that owns its names: a header, checked by the reader, that is to be written.
 #[derive(Debug, Clone)]
 pub struct OwnedPlan {
-    frame: [u8; 8],
     table: OwnedTable,
 }
 
@@ -304,13 +303,13 @@ impl OwnedPlan {
         let _ = plan.write_header(&mut Utf8(&mut text));
         let table = OwnedTable::parse(text, plan.data_len(), &options.limits)
             .map_err(|error| WriteError::refused(error.kind()))?;
-        Ok(OwnedPlan { frame: plan.frame(), table })
+        Ok(OwnedPlan { table })
     }
 
     /// The first 8 bytes of the file: the header's length.
     #[must_use]
     pub fn frame(&self) -> [u8; 8] {
-        self.frame
+        crate::convert::to_u64(self.header().len()).to_le_bytes()
     }
 
     /// The header's text, its padding included.

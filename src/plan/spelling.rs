@@ -72,6 +72,37 @@ impl Out for Measure {
     }
 }
 
+/// A buffer being filled by `fmt::Write`.
+pub(super) struct Sink<'b> {
+    buffer: &'b mut [u8],
+    len: usize,
+}
+
+impl<'b> Sink<'b> {
+    pub(super) fn new(buffer: &'b mut [u8]) -> Self {
+        Sink { buffer, len: 0 }
+    }
+
+    /// Bytes that were written.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Writes bytes, all of them, if there is room.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> Option<()> {
+        let end = self.len.checked_add(bytes.len())?;
+        self.buffer.get_mut(self.len..end)?.copy_from_slice(bytes);
+        self.len = end;
+        Some(())
+    }
+}
+
+impl Write for Sink<'_> {
+    fn write_str(&mut self, s: &str) -> fmt::Result {
+        self.push(s.as_bytes()).ok_or(fmt::Error)
+    }
+}
+
 /// Writes the header's text, without padding.
 pub(crate) fn write_header(
     out: &mut impl Out,

@@ -101,24 +101,10 @@ impl FileWriter {
             }
         };
         // The first that ends after this one begins: itself, or, of one without bytes, another.
-        let place = self.place_of(info.data_offsets.0);
+        let place = self.plan.table().place_of(info.data_offsets.0);
         let counted = if info.byte_len() == 0 { None } else { self.written.get_mut(place) };
         let written = counted.unwrap_or(&mut self.nothing);
         Ok(TensorWriter::new(&mut self.output, info, written))
-    }
-
-    /// The place in the order of the data of the first tensor that ends after this byte of them.
-    fn place_of(&self, begin: u64) -> usize {
-        let table = self.plan.table();
-        let (mut low, mut high) = (0, table.len());
-        while low < high {
-            let middle = low.saturating_add(high.saturating_sub(low) >> 1);
-            match table.nth(middle) {
-                Some(info) if info.data_offsets.1 <= begin => low = middle.saturating_add(1),
-                _ => high = middle,
-            }
-        }
-        low
     }
 
     /// Checks that every tensor is complete, brings the file to the disk, and puts it in its place.

@@ -125,7 +125,7 @@ impl<W: io::Write> StreamWriter<W> {
     #[cold]
     fn missing(&self) -> WriteError {
         let table = self.plan.table();
-        let Some(info) = table.iter().find(|info| info.data_offsets.1 > self.done) else {
+        let Some(info) = table.nth(table.place_of(self.done)) else {
             return WriteError::refused(ErrorKind::OutOfOrder);
         };
         let written = self.done.saturating_sub(info.data_offsets.0);
