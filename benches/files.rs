@@ -20,7 +20,7 @@ use std::time::Instant;
 use half::slice::HalfFloatSliceExt;
 use safetensors::{Dtype, SafeTensors as Reference};
 use safetensors_zero::{File, Shards};
-use support::process::{self, peak, Row};
+use support::process::{self, peak, python, Row};
 
 const TURNS: usize = 9;
 const ROW: u64 = 2_000_000;
@@ -188,16 +188,6 @@ fn table(filter: &Option<String>, title: &str, cases: &[Case]) {
         Row { name: name.clone(), command }
     });
     process::table(title, TURNS, rows.collect());
-}
-
-fn python() -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let fetched = root.join("tests/oracle/files/venv/bin/python3");
-    if fetched.exists() {
-        fetched
-    } else {
-        "python3".into()
-    }
 }
 
 fn folder() -> PathBuf {

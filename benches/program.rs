@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use support::process::python;
 use support::tables::{median, show};
 use support::{llama, Spelling};
 
@@ -25,16 +26,6 @@ from safetensors import safe_open
 with safe_open(sys.argv[1], framework='numpy') as f:
     print(len(list(f.keys())))
 ";
-
-fn python() -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let fetched = root.join("tests/oracle/files/venv/bin/python3");
-    if fetched.exists() {
-        fetched
-    } else {
-        "python3".into()
-    }
-}
 
 /// The time that a process takes from start to exit.
 fn time(program: &Path, arguments: &[&str], file: &Path) -> Duration {

@@ -1,5 +1,6 @@
 //! Tables of work that is done in processes of its own, for their peak of memory.
 
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -43,5 +44,16 @@ pub fn table(title: &str, turns: usize, mut rows: Vec<Row>) {
         let peak = median(turns.iter().map(|turn| turn.1).collect());
         let (name, time) = (&row.name, show(time));
         println!("| {name} | {time} | {ratio:.2} | {:.1} MiB |", peak as f64 / 1024.0);
+    }
+}
+
+/// Python, with the package `safetensors` if `tests/oracle/fetch.py` has installed it.
+pub fn python() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let fetched = root.join("tests/oracle/files/venv/bin/python3");
+    if fetched.exists() {
+        fetched
+    } else {
+        "python3".into()
     }
 }

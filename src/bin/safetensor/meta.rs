@@ -1,7 +1,6 @@
 //! The verb `meta`: shows a file's metadata, and changes them.
 
 use std::io::{self, IsTerminal as _, Write as _};
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use safetensors_zero::{Edited, File, Limits, MetadataEdit, Shards};
@@ -122,15 +121,7 @@ fn change(arguments: &Arguments, file: &File) -> Result<Exit, Failure> {
     }
     interrupt::watch();
     let progress = Progress::new(file.table().data_len());
-    let mut before = 0;
-    let edited = edit.apply_with(file.path(), &Limits::DEFAULT, &mut |told| {
-        progress.add(told.done.saturating_sub(before));
-        before = told.done;
-        if interrupt::asked() {
-            return ControlFlow::Break(());
-        }
-        ControlFlow::Continue(())
-    });
+    let edited = edit.apply_with(file.path(), &Limits::DEFAULT, &mut progress.of_call());
     let edited = edited.map_err(|error| Failure::of_writing(file.path(), error))?;
     drop(progress);
     let mut out = Printer::new();

@@ -1,8 +1,11 @@
 //! A progress bar, on a terminal only and for long work only.
 
 use std::io::{self, IsTerminal as _};
+use std::ops::ControlFlow;
 
 use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::interrupt;
 
 /// Work that takes less than this many bytes is done before anybody could look.
 const LONG: u64 = 64 << 20;
@@ -29,6 +32,19 @@ impl Progress {
     pub(crate) fn add(&self, bytes: u64) {
         if let Some(bar) = &self.0 {
             bar.inc(bytes);
+        }
+    }
+
+    /// What the library is to tell of one of its calls: its part of the work adds to this.
+    pub(crate) fn of_call(&self) -> impl FnMut(safetensors_zero::Progress) -> ControlFlow<()> + '_ {
+        let mut before = 0;
+        move |told| {
+            self.add(told.done.saturating_sub(before));
+            before = told.done;
+            if interrupt::asked() {
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
         }
     }
 

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use safetensors_zero::{
@@ -169,15 +168,7 @@ impl Copy<'_> {
     ) -> Result<(), Failure> {
         let name = from.name().to_cow();
         let mut to = writer.tensor(&name).map_err(|error| Failure::of_writing(path, error))?;
-        let mut before = 0;
-        let copied = from.copy_to_with(&mut to, &mut |told| {
-            self.progress.add(told.done.saturating_sub(before));
-            before = told.done;
-            if interrupt::asked() {
-                return ControlFlow::Break(());
-            }
-            ControlFlow::Continue(())
-        });
+        let copied = from.copy_to_with(&mut to, &mut self.progress.of_call());
         copied.map(drop).map_err(|error| match error.kind() {
             FileErrorKind::Stopped { .. } => Failure::Interrupted,
             FileErrorKind::Write { error, .. } => Failure::usage(path, error),

@@ -92,12 +92,7 @@ fn summarise(
         progress.add(tensor.byte_len().saturating_mul(2));
         return Ok(None);
     }
-    let mut before = 0;
-    let stats = tensor.stats_with(&mut |now| {
-        progress.add(now.done - before);
-        before = now.done;
-        std::ops::ControlFlow::Continue(())
-    })?;
+    let stats = tensor.stats_with(&mut progress.of_call())?;
     let histogram = Histogram::of(tensor, &stats, usize::from(bins), progress)?;
     Ok(Some((stats, histogram)))
 }
