@@ -5,20 +5,17 @@
 
 #![cfg(feature = "std")]
 #![allow(clippy::restriction, clippy::pedantic, missing_docs, unreachable_pub)]
-#![allow(unsafe_code, reason = "an allocator is one")]
 
 #[allow(dead_code)]
 mod support;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::fmt::Write;
 use std::path::Path;
-use std::ptr::null_mut;
 
 use safetensors_zero::{
     ErrorKind, File, FileErrorKind, Index, IndexLimits, Limits, SafeTensors, Shards, WeightMap,
 };
+use support::allocator::{peak, within, Counting};
 use support::temp::Temp;
 use support::{corpus, file, hostile};
 
@@ -37,75 +34,8 @@ const INDEX_FACTOR: f64 = 7.0;
 /// The same of each shard, of which there are 10,000 at most: its path, and what is known of it.
 const SHARD: usize = 200;
 
-struct Counting;
-
-thread_local! {
-    static HELD: Cell<usize> = const { Cell::new(0) };
-    static PEAK: Cell<usize> = const { Cell::new(0) };
-    static LIMIT: Cell<usize> = const { Cell::new(usize::MAX) };
-}
-
-/// Counts bytes that are taken, unless they are too many.
-fn take(bytes: usize) -> bool {
-    let held = HELD.get().wrapping_add(bytes);
-    // What another thread took may be given back here.
-    if held > LIMIT.get() && held < usize::MAX / 2 {
-        return false;
-    }
-    HELD.set(held);
-    PEAK.set(PEAK.get().max(if held > usize::MAX / 2 { 0 } else { held }));
-    true
-}
-
-fn give_back(bytes: usize) {
-    HELD.set(HELD.get().wrapping_sub(bytes));
-}
-
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if take(layout.size()) {
-            unsafe { System.alloc(layout) }
-        } else {
-            null_mut()
-        }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        give_back(layout.size());
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // The old bytes and the new ones may be there at a time.
-        if !take(size) {
-            return null_mut();
-        }
-        give_back(layout.size());
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
-
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
-
-/// The bytes that are held at the peak of a call, and its result.
-fn peak<T>(run: impl FnOnce() -> T) -> (usize, T) {
-    let before = HELD.replace(0);
-    PEAK.set(0);
-    let result = run();
-    HELD.set(HELD.get().wrapping_add(before));
-    (PEAK.get(), result)
-}
-
-/// As `peak`, with no more memory than this.
-fn within<T>(limit: usize, run: impl FnOnce() -> T) -> T {
-    let before = HELD.replace(0);
-    LIMIT.set(limit);
-    let result = run();
-    LIMIT.set(usize::MAX);
-    HELD.set(HELD.get().wrapping_add(before));
-    result
-}
 
 fn bound(len: usize, factor: f64) -> usize {
     SMALL + (len as f64 * factor) as usize

@@ -3,47 +3,21 @@
 //! The allocator counts, on this test's own thread.
 
 #![allow(clippy::restriction, clippy::pedantic, missing_docs, unreachable_pub)]
-#![allow(unsafe_code, reason = "an allocator is one")]
 
 #[allow(dead_code)]
 mod support;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::fmt::Write;
 
 use safetensors_zero::{
     encode, Dtype, Frame, Header, Index, IndexLimits, Limits, Plan, PlanOptions, PlanTensor,
     Reader, SafeTensors, Shape, TensorIndexer, TensorSlot,
 };
+use support::allocator::{allocations, Counting};
 use support::corpus;
-
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
-
-/// How often the closure allocates.
-fn allocations(run: impl FnOnce()) -> u64 {
-    let before = ALLOCATIONS.get();
-    run();
-    ALLOCATIONS.get() - before
-}
 
 /// Takes text and keeps none of it.
 struct Sink;

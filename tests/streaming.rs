@@ -2,44 +2,19 @@
 
 #![cfg(feature = "std")]
 #![allow(clippy::restriction, clippy::pedantic, missing_docs, unreachable_pub)]
-#![allow(unsafe_code, reason = "an allocator is one")]
 
 #[allow(dead_code)]
 mod support;
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::fs;
 use std::io::{self, Seek, SeekFrom, Write};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use safetensors_zero::{Dtype, File, PlanBuilder, StreamWriter};
+use support::allocator::{within, Counting};
 use support::temp::Temp;
 
-/// Refuses what would take more than this above what was there before.
-struct Limiting {
-    held: AtomicUsize,
-    limit: AtomicUsize,
-}
-
-unsafe impl GlobalAlloc for Limiting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let held = self.held.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
-        if held > self.limit.load(Ordering::Relaxed) {
-            self.held.fetch_sub(layout.size(), Ordering::Relaxed);
-            return std::ptr::null_mut();
-        }
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        self.held.fetch_sub(layout.size(), Ordering::Relaxed);
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
 #[global_allocator]
-static ALLOCATOR: Limiting =
-    Limiting { held: AtomicUsize::new(0), limit: AtomicUsize::new(usize::MAX) };
+static ALLOCATOR: Counting = Counting;
 
 const PIECE: usize = 1 << 20;
 static ZEROS: [u8; PIECE] = [0; PIECE];
@@ -74,22 +49,22 @@ fn six_gib_pass_through_a_mebibyte() {
     let mut piece = vec![0; PIECE];
     let output = Sparse(fs::File::create(&path).unwrap());
 
-    let held = ALLOCATOR.held.load(Ordering::Relaxed);
-    ALLOCATOR.limit.store(held + (256 << 10), Ordering::Relaxed);
-    let plan = builder.plan().unwrap();
-    assert!(plan.file_len() > 6 << 30);
-    let mut writer = StreamWriter::new(output, plan).unwrap();
-    for i in 0..TENSORS {
-        let name = format!("t{i}");
-        for at in 0..1 << 10 {
-            // The first piece of each tensor is not of zeros.
-            piece[..4].copy_from_slice(&if at == 0 { i as f32 + 1.0 } else { 0.0 }.to_le_bytes());
-            writer.tensor(&name).unwrap().write_bytes(&piece).unwrap();
+    within(256 << 10, || {
+        let plan = builder.plan().unwrap();
+        assert!(plan.file_len() > 6 << 30);
+        let mut writer = StreamWriter::new(output, plan).unwrap();
+        for i in 0..TENSORS {
+            let name = format!("t{i}");
+            for at in 0..1 << 10 {
+                // The first piece of each tensor is not of zeros.
+                piece[..4]
+                    .copy_from_slice(&if at == 0 { i as f32 + 1.0 } else { 0.0 }.to_le_bytes());
+                writer.tensor(&name).unwrap().write_bytes(&piece).unwrap();
+            }
         }
-    }
-    writer.tensor("u").unwrap().write_bytes(b"last").unwrap();
-    writer.finish().unwrap().0.sync_all().unwrap();
-    ALLOCATOR.limit.store(usize::MAX, Ordering::Relaxed);
+        writer.tensor("u").unwrap().write_bytes(b"last").unwrap();
+        writer.finish().unwrap().0.sync_all().unwrap();
+    });
 
     let file = File::open(&path).unwrap();
     assert_eq!(file.len() as u64, TENSORS + 1);

@@ -1,6 +1,7 @@
 //! What the tests share: the corpus, a builder of files, a generator of models, and the paths that
 //! a file can take through the library.
 
+pub mod allocator;
 pub mod corpus;
 pub mod file;
 pub mod hostile;
