@@ -1,23 +1,23 @@
 //! For this crate's own tests and benches; no part of its interface, and without promises.
 
-use crate::header::Header;
-use crate::limits::Limits;
-use crate::walk::{Item, Walk};
+use crate::base::limits::Limits;
+use crate::header::frame::Header;
+use crate::header::walk::{Item, Walk};
 
-pub use crate::names::bucket_of_name;
+pub use crate::table::name_index::bucket_of_name;
 
-/// Walks over a file's header twice, once by the quick way where that is possible and once by the
+/// Walks over a file's header twice, once by the fast path where that is possible and once by the
 /// tokenizer alone, and tells whether both say the same at every step. `None` if there is no header
-/// to walk over, else how many members went the quick way.
+/// to walk over, else how many members went the fast path.
 pub fn walk_both_ways(file: &[u8], limits: &Limits) -> Option<Result<usize, ()>> {
     let (header, _) = Header::of_file(file, limits).ok()?;
-    let mut quick = Walk::new(header.parts());
+    let mut fast = Walk::new(header.parts());
     let mut by_token = Walk::new(header.parts());
     let mut count: usize = 0;
     loop {
-        let mut before = quick.clone();
-        count = count.saturating_add(usize::from(before.next_quick().is_some()));
-        let agree = match (quick.next(), by_token.next_by_token()) {
+        let mut before = fast.clone();
+        count = count.saturating_add(usize::from(before.next_fast().is_some()));
+        let agree = match (fast.next(), by_token.next_by_token()) {
             (Ok(Some(Item::Tensor(a))), Ok(Some(Item::Tensor(b)))) => a == b,
             (Ok(Some(Item::Metadata(a))), Ok(Some(Item::Metadata(b)))) => {
                 a.map(|a| a.place()) == b.map(|b| b.place())

@@ -8,100 +8,67 @@ extern crate alloc;
 #[cfg(any(test, feature = "std"))]
 extern crate std;
 
-// In reading order: each knows only those above it.
-mod bare;
-mod convert;
-mod dtype;
-mod foreign;
-mod error;
-mod limits;
-mod text;
+// The seven floors. Data flows from the first to the last; each imports only from those above it.
+mod base;
 mod json;
-mod shape;
 mod header;
-mod metadata;
-mod entry;
-mod quick;
-mod walk;
-mod report;
-mod slot;
-mod sort;
-mod order;
-mod names;
-mod keys;
-mod info;
-mod extent;
 mod table;
-pub mod dequant;
-mod view;
-mod scan;
-pub mod slice;
-pub mod stats;
-mod tensors;
-pub mod encode;
-mod plan;
-#[cfg(feature = "alloc")]
-mod owned;
-mod source;
-mod reader;
-mod index;
-#[cfg(feature = "alloc")]
-mod weight_map;
-#[cfg(feature = "std")]
-mod file;
-#[cfg(feature = "mmap")]
-mod mmap;
-#[cfg(feature = "std")]
-mod shards;
-#[cfg(feature = "alloc")]
+mod tensor;
+mod read;
 mod write;
-#[cfg(feature = "std")]
-mod save;
-#[cfg(feature = "std")]
-mod edit;
 #[doc(hidden)]
 pub mod internals;
 
-pub use dtype::{Dtype, DtypeClass, DtypeSet, ParseDtypeError};
-#[cfg(feature = "std")]
-pub use edit::{Edited, MetadataEdit};
-pub use error::{Error, ErrorKind, Expected, Field, JsonType, Key, ShardNameFault, StringKind};
-#[cfg(feature = "std")]
-pub use file::{File, FileError, FileErrorKind, FileSlice, FileTensor, FileType, Progress};
-pub use foreign::Foreign;
-pub use header::{Frame, Header};
-pub use index::{Index, IndexIter, ShardName, TotalSize};
-pub use info::TensorInfo;
-pub use limits::{IndexLimits, Limits};
-pub use metadata::{Metadata, MetadataIter};
-#[cfg(feature = "mmap")]
-pub use mmap::{Advice, Mmap, MmapOptions};
+pub use base::dtype::{Dtype, DtypeClass, DtypeSet, ParseDtypeError};
+pub use base::error::{
+    Error, ErrorKind, Expected, Field, JsonType, Key, ShardNameFault, StringKind,
+};
+pub use base::foreign::Foreign;
+pub use base::limits::{IndexLimits, Limits};
+
+pub use json::text::{Chars, Text};
+
+pub use header::error_in_file::ErrorInFile;
+pub use header::frame::{Frame, Header};
+pub use header::metadata::{Metadata, MetadataIter};
+pub use header::shape::{Dimensions, Shape};
+
+pub use table::info::TensorInfo;
 #[cfg(feature = "alloc")]
-pub use owned::OwnedTable;
-pub use plan::{Order, Plan, PlanError, PlanOptions, PlanTensor};
-pub use reader::{Reader, SliceReader, TensorReader};
-pub use report::ErrorInFile;
+pub use table::owned::OwnedTable;
+pub use table::slot::TensorSlot;
+pub use table::table::{Alignment, Count, Table, TableIter};
+
+pub use tensor::scan::{Found, Scan, Scanned};
+pub use tensor::slice::{Slice, SliceView, TensorIndexer};
+pub use tensor::stats::Stats;
+pub use tensor::tensors::{SafeTensors, TensorsIter};
+pub use tensor::view::{Element, TensorView};
+pub use tensor::{dequant, encode, slice, stats};
+
 #[cfg(feature = "std")]
-pub use save::{
+pub use read::file::{File, FileError, FileErrorKind, FileSlice, FileTensor, FileType, Progress};
+pub use read::index::{Index, IndexIter, ShardName, TotalSize};
+#[cfg(feature = "mmap")]
+pub use read::mmap::{Advice, Mmap, MmapOptions};
+pub use read::reader::{Reader, SliceReader, TensorReader};
+#[cfg(feature = "std")]
+pub use read::shards::{Finding, FindingKind, Shards, ShardsOptions};
+pub use read::source::{EndOfSource, ReadError, Source};
+#[cfg(feature = "alloc")]
+pub use read::weight_map::WeightMap;
+
+#[cfg(feature = "alloc")]
+pub use write::build::{serialize, serialize_with, OwnedPlan, PlanBuilder, View};
+#[cfg(feature = "std")]
+pub use write::edit::{Edited, MetadataEdit};
+#[cfg(feature = "alloc")]
+pub use write::error::{WriteError, WriteErrorKind};
+pub use write::plan::{Order, Plan, PlanError, PlanOptions, PlanTensor};
+#[cfg(feature = "std")]
+pub use write::save::{
     serialize_to_file, serialize_to_file_with, serialize_to_folder, FileWriter, StreamWriter,
     TensorWriter,
 };
-pub use scan::{Found, Scan, Scanned};
-pub use shape::{Dimensions, Shape};
-#[cfg(feature = "std")]
-pub use shards::{Finding, FindingKind, Shards, ShardsOptions};
-pub use slice::{Slice, SliceView, TensorIndexer};
-pub use slot::TensorSlot;
-pub use source::{EndOfSource, ReadError, Source};
-pub use stats::Stats;
-pub use table::{Alignment, Count, Table, TableIter};
-pub use tensors::{SafeTensors, TensorsIter};
-pub use text::{Chars, Text};
-pub use view::{Element, TensorView};
 #[cfg(feature = "alloc")]
-pub use weight_map::WeightMap;
-#[cfg(feature = "alloc")]
-pub use write::{
-    serialize, serialize_with, OwnedPlan, PlanBuilder, ShardPlan, ShardPlans, View, WriteError,
-    WriteErrorKind,
-};
+pub use write::shards::{ShardPlan, ShardPlans};

@@ -1,4 +1,4 @@
-//! Promise: the quick way through a header decides nothing: whatever the spelling, the tokenizer
+//! Promise: the fast path through a header decides nothing: whatever the spelling, the tokenizer
 //! alone says the same, entry by entry and error by error.
 
 #![allow(clippy::restriction, clippy::pedantic, missing_docs, unreachable_pub)]
@@ -15,7 +15,7 @@ use support::{corpus, file, hostile, paths};
 
 const PRESETS: [Limits; 3] = [Limits::DEFAULT, Limits::STRICT, Limits::TIGHT];
 
-/// Members that went the quick way under default limits.
+/// Members that went the fast path under default limits.
 fn check(file: &[u8]) -> usize {
     let walks = PRESETS.map(|limits| walk_both_ways(file, &limits));
     for walk in walks {

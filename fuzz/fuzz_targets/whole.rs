@@ -1,5 +1,5 @@
 //! What holds of every file: every way of reading it agrees, what is accepted is valid through and
-//! through, what strict rules accept the default accepts too, the quick way through the header says
+//! through, what strict rules accept the default accepts too, the fast path through the header says
 //! what the tokenizer says, and where the reference differs it is for one of the reasons that are
 //! known.
 

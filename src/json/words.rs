@@ -1,7 +1,7 @@
 //! Looking at eight bytes at a time: what may be skipped, and the number that digits are.
 
-use crate::convert::to_usize;
-use crate::text::hex_digits;
+use crate::base::convert::to_usize;
+use crate::json::text::hex_digits;
 
 /// What is left after some spaces.
 #[inline(always)]

@@ -5,11 +5,11 @@ use core::fmt;
 use alloc::borrow::ToOwned as _;
 use alloc::string::String;
 
-use crate::error::ErrorKind;
-use crate::text::Quoted;
+use crate::base::error::ErrorKind;
+use crate::json::text::Quoted;
 
 #[cfg(feature = "std")]
-use crate::file::{FileError, FileType};
+use crate::read::file::{FileError, FileType};
 #[cfg(feature = "std")]
 use std::{io, path::Path, path::PathBuf};
 

@@ -4,11 +4,12 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::error::ErrorKind;
-use crate::index::shard_name_fault;
-use crate::plan::{write_header, write_string, Measure, Writing};
-use crate::shape::Shape;
-use crate::write::{OwnedPlan, PlanBuilder, Spec, WriteError};
+use crate::base::error::ErrorKind;
+use crate::header::shape::Shape;
+use crate::read::index::shard_name_fault;
+use crate::write::build::{OwnedPlan, PlanBuilder, Spec};
+use crate::write::error::WriteError;
+use crate::write::plan::{write_header, write_string, Measure, Writing};
 
 /// One file of a model that is to be written as several.
 #[derive(Debug, Clone)]
@@ -135,7 +136,7 @@ impl PlanBuilder {
     /// Bytes of a file without tensors, and the most of its padding.
     fn fixed_bytes(&self) -> u64 {
         let mut measure = Measure::default();
-        let pairs = self.metadata.as_ref().map(super::pairs);
+        let pairs = self.metadata.as_ref().map(crate::write::build::pairs);
         // A measure takes everything.
         let _ = write_header(&mut measure, pairs.as_deref(), &[]);
         measure.len().saturating_add(8).saturating_add(self.options.align)

@@ -1,0 +1,13 @@
+//! The third floor, tokens to checked entries: the 8-byte frame, the walk over a header's entries with
+//! its fast path, shapes, and metadata.
+//!
+//! Each entry is checked on its own. Nothing here compares one entry with another.
+
+// In reading order: each module imports only those above it.
+pub(crate) mod shape;
+pub(crate) mod frame;
+pub(crate) mod metadata;
+pub(crate) mod entry;
+pub(crate) mod fast;
+pub(crate) mod walk;
+pub(crate) mod error_in_file;

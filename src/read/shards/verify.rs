@@ -1,0 +1,277 @@
+//! Index against shards: everything in which they do not say the same.
+
+use core::fmt;
+use core::ops::ControlFlow;
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::prelude::v1::*;
+
+use super::{Opened, Shards};
+use crate::json::text::{Quoted, Text};
+use crate::read::file::FileError;
+use crate::read::index::TotalSize;
+use crate::read::weight_map::WeightMap;
+
+/// One thing that [`Shards::verify`] found.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Finding {
+    /// What it is.
+    pub kind: FindingKind,
+    /// The file concerned: a shard, or the index.
+    pub path: PathBuf,
+    /// The tensor concerned, if it is about one.
+    pub tensor: Option<String>,
+    /// Whether the model is to be refused for it, by the [`IndexLimits`](crate::IndexLimits) that it
+    /// was opened with.
+    pub refused: bool,
+}
+
+/// In what an index and its shards do not say the same.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum FindingKind {
+    /// A shard is missing, cannot be opened, or is invalid. Always refused.
+    Shard(FileError),
+    /// The index lists a tensor as the shard's, which does not have it. Always refused.
+    NotInShard,
+    /// The shard has a tensor that the index does not list.
+    Unlisted,
+    /// The shard has a tensor that the index lists as another shard's.
+    ElsewhereToo {
+        /// The path of that shard.
+        listed: PathBuf,
+    },
+    /// The index's `total_size` is not the sum of its tensors' bytes.
+    TotalSize {
+        /// What the index says.
+        said: u64,
+        /// The sum.
+        sum: u64,
+    },
+    /// The index's `total_size` is no natural number below 2^64.
+    TotalSizeNotNatural,
+    /// The folder has a safetensors file that the index does not mention. Never refused.
+    Stray,
+}
+
+impl FindingKind {
+    /// A short name of the kind, stable across versions, for logs and scripts.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            FindingKind::Shard(_) => "shard",
+            FindingKind::NotInShard => "not_in_shard",
+            FindingKind::Unlisted => "unlisted",
+            FindingKind::ElsewhereToo { .. } => "elsewhere_too",
+            FindingKind::TotalSize { .. } => "total_size",
+            FindingKind::TotalSizeNotNatural => "total_size_not_natural",
+            FindingKind::Stray => "stray",
+        }
+    }
+}
+
+impl Finding {
+    /// The finding without the path: one sentence that names the tensor.
+    #[must_use]
+    pub fn sentence(&self) -> impl fmt::Display + '_ {
+        Sentence(self)
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path.display(), self.sentence())
+    }
+}
+
+struct Sentence<'f>(&'f Finding);
+
+impl fmt::Display for Sentence<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(tensor) = &self.0.tensor {
+            write!(f, "tensor {}: ", Quoted(tensor))?;
+        }
+        match &self.0.kind {
+            FindingKind::Shard(error) => error.sentence().fmt(f),
+            FindingKind::NotInShard => {
+                f.write_str("the index lists it as this shard's, which does not have it")
+            }
+            FindingKind::Unlisted => f.write_str("the index does not list it"),
+            FindingKind::ElsewhereToo { listed } => {
+                let listed = listed.to_string_lossy();
+                write!(f, "the index lists it as the shard's {}", Quoted(&listed))
+            }
+            FindingKind::TotalSize { said, sum } => {
+                write!(f, "total_size is {said}, but the tensors have {sum} bytes")
+            }
+            FindingKind::TotalSizeNotNatural => {
+                f.write_str("total_size is no natural number that fits 64 bits")
+            }
+            FindingKind::Stray => f.write_str("the index does not mention this file"),
+        }
+    }
+}
+
+impl Shards {
+    /// Checks the index against the headers of all shards, and collects all findings. The model is
+    /// sound unless one of them is [`refused`](Finding::refused).
+    ///
+    /// Of the data nothing is read. Headers that were not open are read one after another and not
+    /// kept.
+    #[must_use]
+    pub fn verify(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        let _ = self.verify_each(|finding| {
+            findings.push(finding);
+            ControlFlow::<()>::Continue(())
+        });
+        findings
+    }
+
+    /// As [`Shards::verify`]; gives each finding to a function as it is found, until that breaks.
+    pub fn verify_each<B>(
+        &self,
+        mut each: impl FnMut(Finding) -> ControlFlow<B>,
+    ) -> ControlFlow<B> {
+        let Some(index) = &self.index else {
+            return match self.with_opened(0, |_| ControlFlow::Continue(())) {
+                Ok(done) => done,
+                Err(error) => each(self.shard_finding(0, error)),
+            };
+        };
+        let limits = &self.options.index;
+        let mut sum = Some(0_u128);
+        let listed = Listed::of(&index.map);
+        for shard in 0..self.shards() {
+            let checked = self.with_opened(shard, |opened| {
+                self.verify_shard(shard, opened, &index.map, listed.of_shard(shard), &mut each)
+            });
+            match checked {
+                Ok(ControlFlow::Continue(bytes)) => sum = sum.map(|sum| sum.saturating_add(bytes)),
+                Ok(ControlFlow::Break(value)) => return ControlFlow::Break(value),
+                Err(error) => {
+                    sum = None;
+                    each(self.shard_finding(shard, error))?;
+                }
+            }
+        }
+        let of_index = |kind| Finding {
+            kind,
+            path: index.path.clone(),
+            tensor: None,
+            refused: !limits.any_total_size,
+        };
+        match (index.map.total_size(), sum) {
+            (TotalSize::Other, _) => each(of_index(FindingKind::TotalSizeNotNatural))?,
+            (TotalSize::Bytes(said), Some(sum)) if u128::from(said) != sum => {
+                let sum = u64::try_from(sum).unwrap_or(u64::MAX);
+                each(of_index(FindingKind::TotalSize { said, sum }))?;
+            }
+            _ => {}
+        }
+        self.strays(&index.map, &mut each)
+    }
+
+    fn shard_finding(&self, shard: usize, error: FileError) -> Finding {
+        let path = self.path(shard).to_path_buf();
+        Finding { kind: FindingKind::Shard(error), path, tensor: None, refused: true }
+    }
+
+    /// Runs something on a shard whose header has been read, or is read for this alone.
+    fn with_opened<T>(&self, shard: usize, run: impl FnOnce(&Opened) -> T) -> Result<T, FileError> {
+        if let Some(opened) = self.shards.get(shard).and_then(|shard| shard.opened.get()) {
+            return Ok(run(opened));
+        }
+        let (_, opened) = self.read(self.path(shard))?;
+        Ok(run(&opened))
+    }
+
+    /// Checks one shard, and tells how many bytes its listed tensors have.
+    fn verify_shard<B>(
+        &self,
+        shard: usize,
+        opened: &Opened,
+        map: &WeightMap,
+        listed: &[Text<'_>],
+        each: &mut impl FnMut(Finding) -> ControlFlow<B>,
+    ) -> ControlFlow<B, u128> {
+        let limits = &self.options.index;
+        let table = opened.table.table();
+        let mut found = |kind, tensor: &str, refused| {
+            let path = self.path(shard).to_path_buf();
+            each(Finding { kind, path, tensor: Some(tensor.into()), refused })
+        };
+        let mut bytes = 0_u128;
+        for info in &table {
+            let name = info.name.to_cow();
+            match map.shard_of(&name) {
+                None => found(FindingKind::Unlisted, &name, !limits.unlisted_tensors)?,
+                Some(other) if other != shard => {
+                    let listed = self.path(other).to_path_buf();
+                    let refused = !limits.tensors_in_two_shards;
+                    found(FindingKind::ElsewhereToo { listed }, &name, refused)?;
+                }
+                Some(_) => bytes = bytes.saturating_add(u128::from(info.byte_len())),
+            }
+        }
+        for name in listed {
+            let name = name.to_cow();
+            if table.info(&name).is_err() {
+                found(FindingKind::NotInShard, &name, true)?;
+            }
+        }
+        ControlFlow::Continue(bytes)
+    }
+
+    /// Safetensors files beside the index that it does not mention.
+    fn strays<B>(
+        &self,
+        map: &WeightMap,
+        each: &mut impl FnMut(Finding) -> ControlFlow<B>,
+    ) -> ControlFlow<B> {
+        let folder = self.index_path().and_then(|path| path.parent());
+        let folder = match folder {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        let mentioned: HashSet<&String> = map.shards().iter().collect();
+        let names = fs::read_dir(folder).into_iter().flatten().flatten();
+        let mut strays: Vec<String> = names
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .filter(|name| name.ends_with(".safetensors"))
+            .filter(|name| !mentioned.contains(name))
+            .collect();
+        strays.sort_unstable();
+        for name in strays {
+            let path = folder.join(name);
+            each(Finding { kind: FindingKind::Stray, path, tensor: None, refused: false })?;
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// The names of an index, by shard.
+struct Listed<'m> {
+    names: Vec<Text<'m>>,
+    /// Where the names of each shard begin.
+    begins: Vec<usize>,
+}
+
+impl<'m> Listed<'m> {
+    fn of(map: &'m WeightMap) -> Listed<'m> {
+        let mut pairs: Vec<(usize, Text<'m>)> =
+            map.iter().map(|(name, shard)| (shard, name)).collect();
+        pairs.sort_by_key(|(shard, _)| *shard);
+        let begins = (0..map.shards().len())
+            .map(|shard| pairs.partition_point(|(of, _)| *of < shard))
+            .collect();
+        Listed { names: pairs.into_iter().map(|(_, name)| name).collect(), begins }
+    }
+
+    fn of_shard(&self, shard: usize) -> &[Text<'m>] {
+        let begin = |shard| self.begins.get(shard).copied().unwrap_or(self.names.len());
+        self.names.get(begin(shard)..begin(shard.saturating_add(1))).unwrap_or_default()
+    }
+}

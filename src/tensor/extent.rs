@@ -1,0 +1,72 @@
+//! What of a tensor can be asked for: ranges of elements and of rows, checked against its dtype and
+//! shape, wherever its data are.
+
+use core::ops::Range;
+
+use crate::base::dtype::Dtype;
+use crate::base::error::{Error, ErrorKind};
+use crate::header::shape::Shape;
+
+/// A tensor without its data, and how much of it may be widened in one call.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Extent<'a> {
+    pub(crate) dtype: Dtype,
+    pub(crate) shape: Shape<'a>,
+    pub(crate) elements: u64,
+    /// [`Limits::dequant_elements`](crate::Limits::dequant_elements).
+    pub(crate) dequant_elements: u64,
+}
+
+impl Extent<'_> {
+    /// Checks that this many elements may be widened in one call, and have an `f32`.
+    pub(crate) fn check_dequant(&self, count: u64) -> Result<(), Error> {
+        let limit = self.dequant_elements;
+        if count > limit {
+            return Err(Error::new(ErrorKind::TooManyElements { count, limit }));
+        }
+        if !self.dtype.has_f32() {
+            return Err(Error::new(ErrorKind::NoF32 { dtype: self.dtype }));
+        }
+        Ok(())
+    }
+
+    /// The end of a range of elements, if the tensor has them all.
+    pub(crate) fn end_of(&self, first: u64, count: u64) -> Result<u64, Error> {
+        let (begin, end, len) = (first, first.saturating_add(count), self.elements);
+        if end > len {
+            return Err(Error::new(ErrorKind::RangeOutOfBounds { begin, end, len }));
+        }
+        Ok(end)
+    }
+
+    /// How many rows there are: the first dimension.
+    pub(crate) fn rows(&self) -> Result<u64, Error> {
+        self.shape.iter().next().ok_or_else(|| Error::new(ErrorKind::NoRows))
+    }
+
+    /// Elements of one row: of what one index of the first dimension selects.
+    pub(crate) fn row_len(&self) -> Result<u64, Error> {
+        Ok(self.elements.checked_div(self.rows()?).unwrap_or(0))
+    }
+
+    /// The first element of a range of rows, and how many elements these rows have.
+    pub(crate) fn of_rows(&self, rows: Range<u64>) -> Result<(u64, u64), Error> {
+        let len = self.rows()?;
+        let row_len = self.row_len()?;
+        let Range { start: begin, end } = rows;
+        let count = match end.checked_sub(begin) {
+            Some(count) if end <= len => count,
+            _ => return Err(Error::new(ErrorKind::RangeOutOfBounds { begin, end, len })),
+        };
+        // Neither product overflows: both are at most the number of elements.
+        Ok((begin.saturating_mul(row_len), count.saturating_mul(row_len)))
+    }
+}
+
+/// Checks that a buffer has the length that it is for.
+pub(crate) fn check_buffer(needed: u64, given: u64) -> Result<(), Error> {
+    if needed != given {
+        return Err(Error::new(ErrorKind::BufferLength { needed, given }));
+    }
+    Ok(())
+}

@@ -1,0 +1,14 @@
+//! The fifth floor, what a user does with a tensor in memory: views, slices, conversion to and from
+//! floats, statistics, and the scan that needs no slots.
+//!
+//! Nothing here reads files.
+
+// In reading order: each module imports only those above it.
+pub(crate) mod extent;
+pub mod dequant;
+pub(crate) mod view;
+pub(crate) mod scan;
+pub mod slice;
+pub mod stats;
+pub(crate) mod tensors;
+pub mod encode;

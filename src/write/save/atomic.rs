@@ -1,0 +1,157 @@
+//! A file that appears whole under its name, or not at all.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::prelude::v1::*;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::read::file::FileType;
+use crate::write::error::{WriteError, WriteErrorKind};
+
+/// A temporary file in the folder of the file that it is to become: `.safetensors-….partial`.
+///
+/// It is removed when it is dropped before [`AtomicFile::commit`]. A process that is killed leaves it
+/// behind, and the old file as it was.
+#[derive(Debug)]
+pub(crate) struct AtomicFile {
+    file: fs::File,
+    target: PathBuf,
+    /// Removed on drop, unless it has become the target.
+    temporary: Temporary,
+}
+
+#[derive(Debug)]
+struct Temporary {
+    path: PathBuf,
+    remove: bool,
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if self.remove {
+            // Whatever fails here, there is nobody to tell.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+impl AtomicFile {
+    /// Creates the temporary file, with the permissions that a new file gets.
+    pub(crate) fn create(target: &Path) -> Result<AtomicFile, WriteError> {
+        if let Ok(metadata) = fs::metadata(target) {
+            if let Some(found) = FileType::of(metadata.file_type()) {
+                return Err(WriteError::new(WriteErrorKind::NotAFile(found)).at(target));
+            }
+        }
+        let (file, path) = create_beside(target)
+            .map_err(|error| WriteError::new(WriteErrorKind::Create(error)).at(target))?;
+        let temporary = Temporary { path, remove: true };
+        Ok(AtomicFile { file, target: target.to_owned(), temporary })
+    }
+
+    /// The temporary file.
+    pub(crate) fn file(&self) -> &fs::File {
+        &self.file
+    }
+
+    /// The path of the file that it is to become.
+    pub(crate) fn target(&self) -> &Path {
+        &self.target
+    }
+
+    /// Brings what was written to the disk, and closes the file.
+    pub(crate) fn finish(self) -> Result<Finished, WriteError> {
+        let AtomicFile { file, target, temporary } = self;
+        match file.sync_all() {
+            Ok(()) => Ok(Finished { target, temporary }),
+            Err(error) => Err(WriteError::new(WriteErrorKind::Sync(error)).at(&target)),
+        }
+    }
+
+    /// Brings what was written to the disk, and then in the place of the old file, if there is one.
+    pub(crate) fn commit(self) -> Result<(), WriteError> {
+        self.finish()?.publish()
+    }
+}
+
+/// A temporary file that is on the disk, and closed.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    target: PathBuf,
+    temporary: Temporary,
+}
+
+impl Finished {
+    /// Puts the file in the place of the old one.
+    pub(crate) fn publish(mut self) -> Result<(), WriteError> {
+        let failed = |kind: WriteErrorKind| WriteError::new(kind).at(&self.target);
+        fs::rename(&self.temporary.path, &self.target)
+            .map_err(|error| failed(WriteErrorKind::Rename(error)))?;
+        self.temporary.remove = false;
+        sync_folder(folder_of(&self.target)).map_err(|error| failed(WriteErrorKind::Sync(error)))
+    }
+}
+
+/// Creates a file with a name of its own in the folder of another.
+fn create_beside(target: &Path) -> io::Result<(fs::File, PathBuf)> {
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    loop {
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let id = std::process::id();
+        let name = format!(".safetensors-{id:x}-{count:x}-{:x}.partial", now.as_nanos());
+        let path = folder_of(target).join(name);
+        match fs::File::options().write(true).create_new(true).open(&path) {
+            Ok(file) => return Ok((file, path)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// Brings the names in a folder to the disk, where the system has a call for it.
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    fs::File::open(folder)?.sync_all()?;
+    let _ = folder;
+    Ok(())
+}
+
+/// Writes bytes at an offset, all of them.
+pub(crate) fn write_all_at(file: &fs::File, offset: u64, bytes: &[u8]) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::FileExt::write_all_at(file, bytes, offset)
+    }
+    #[cfg(windows)]
+    {
+        let (mut offset, mut rest) = (offset, bytes);
+        while !rest.is_empty() {
+            let written = match std::os::windows::fs::FileExt::seek_write(file, rest, offset) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => written,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            offset = offset.saturating_add(crate::base::convert::to_u64(written));
+            rest = rest.get(written..).unwrap_or_default();
+        }
+        Ok(())
+    }
+    #[cfg(not(any(unix, windows)))]
+    {
+        use io::{Seek as _, Write as _};
+        let mut file = file;
+        file.seek(io::SeekFrom::Start(offset))?;
+        file.write_all(bytes)
+    }
+}
