@@ -67,8 +67,8 @@ pub use write::error::{WriteError, WriteErrorKind};
 pub use write::plan::{Order, Plan, PlanError, PlanOptions, PlanTensor};
 #[cfg(feature = "std")]
 pub use write::save::{
-    serialize_to_file, serialize_to_file_with, serialize_to_folder, FileWriter, StreamWriter,
-    TensorWriter,
+    serialize_to_file, serialize_to_file_with, serialize_to_folder, AtomicFile, FileWriter,
+    StreamWriter, TensorWriter,
 };
 #[cfg(feature = "alloc")]
 pub use write::shards::{ShardPlan, ShardPlans};

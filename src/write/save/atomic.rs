@@ -10,12 +10,33 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::read::file::FileType;
 use crate::write::error::{WriteError, WriteErrorKind};
 
-/// A temporary file in the folder of the file that it is to become: `.safetensors-….partial`.
+/// A file of any content that replaces another in one step, or not at all.
 ///
-/// It is removed when it is dropped before [`AtomicFile::commit`]. A process that is killed leaves it
-/// behind, and the old file as it was.
+/// Bytes go to a temporary file in the target's folder, named `.safetensors-….partial`.
+/// [`commit`](AtomicFile::commit) syncs it and renames it over the target. Until then the old file is
+/// untouched. Dropping an `AtomicFile` without a commit removes the temporary file; a process that is
+/// killed leaves it behind.
+///
+/// [`FileWriter`](crate::FileWriter) writes model files this way. Use an `AtomicFile` for what belongs
+/// beside them, such as a `config.json`.
+///
+/// ```
+/// use safetensors_zero::AtomicFile;
+/// use std::io::Write as _;
+///
+/// # let folder = std::env::temp_dir().join(format!("safetensors-zero-atomic-{}", std::process::id()));
+/// # std::fs::create_dir_all(&folder)?;
+/// # let path = folder.join("config.json");
+/// let mut file = AtomicFile::create(&path)?;
+/// file.write_all(b"{}")?;
+/// assert!(!path.exists());
+/// file.commit()?;
+/// assert_eq!(std::fs::read(&path)?, b"{}");
+/// # std::fs::remove_dir_all(&folder)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
-pub(crate) struct AtomicFile {
+pub struct AtomicFile {
     file: fs::File,
     target: PathBuf,
     /// Removed on drop, unless it has become the target.
@@ -38,8 +59,12 @@ impl Drop for Temporary {
 }
 
 impl AtomicFile {
-    /// Creates the temporary file, with the permissions that a new file gets.
-    pub(crate) fn create(target: &Path) -> Result<AtomicFile, WriteError> {
+    /// Creates the temporary file, with the permissions of a new file.
+    ///
+    /// # Errors
+    /// Something other than a regular file is at the path; no file can be created in its folder.
+    pub fn create(path: impl AsRef<Path>) -> Result<AtomicFile, WriteError> {
+        let target = path.as_ref();
         if let Ok(metadata) = fs::metadata(target) {
             if let Some(found) = FileType::of(metadata.file_type()) {
                 return Err(WriteError::new(WriteErrorKind::NotAFile(found)).at(target));
@@ -51,17 +76,19 @@ impl AtomicFile {
         Ok(AtomicFile { file, target: target.to_owned(), temporary })
     }
 
-    /// The temporary file.
-    pub(crate) fn file(&self) -> &fs::File {
+    /// Returns the temporary file.
+    #[must_use]
+    pub fn as_std(&self) -> &fs::File {
         &self.file
     }
 
-    /// The path of the file that it is to become.
-    pub(crate) fn target(&self) -> &Path {
+    /// Returns the path of the file to replace.
+    #[must_use]
+    pub fn path(&self) -> &Path {
         &self.target
     }
 
-    /// Brings what was written to the disk, and closes the file.
+    /// Syncs the temporary file and closes it.
     pub(crate) fn finish(self) -> Result<Finished, WriteError> {
         let AtomicFile { file, target, temporary } = self;
         match file.sync_all() {
@@ -70,9 +97,23 @@ impl AtomicFile {
         }
     }
 
-    /// Brings what was written to the disk, and then in the place of the old file, if there is one.
-    pub(crate) fn commit(self) -> Result<(), WriteError> {
+    /// Syncs the temporary file, renames it over the target, and syncs the folder.
+    ///
+    /// # Errors
+    /// The system refuses one of these steps. The old file is untouched, unless the last step failed:
+    /// the new file is then in place, but may be lost by a power failure.
+    pub fn commit(self) -> Result<(), WriteError> {
         self.finish()?.publish()
+    }
+}
+
+impl io::Write for AtomicFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
     }
 }
 

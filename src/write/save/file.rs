@@ -61,7 +61,7 @@ struct Output {
 impl Destination for Output {
     fn put(&mut self, offset: u64, bytes: &[u8]) -> Result<(), WriteErrorKind> {
         let offset = self.data_start.saturating_add(offset);
-        write_all_at(self.file.file(), offset, bytes).map_err(WriteErrorKind::Write)
+        write_all_at(self.file.as_std(), offset, bytes).map_err(WriteErrorKind::Write)
     }
 }
 
@@ -73,8 +73,8 @@ impl FileWriter {
     pub fn create(path: impl AsRef<Path>, plan: OwnedPlan) -> Result<FileWriter, WriteError> {
         let path = path.as_ref();
         let file = AtomicFile::create(path)?;
-        write_all_at(file.file(), 0, &plan.frame())
-            .and_then(|()| write_all_at(file.file(), 8, plan.header().as_bytes()))
+        write_all_at(file.as_std(), 0, &plan.frame())
+            .and_then(|()| write_all_at(file.as_std(), 8, plan.header().as_bytes()))
             .map_err(|error| WriteError::new(WriteErrorKind::Write(error)).at(path))?;
         let output = Output { file, data_start: plan.data_start() };
         let written = vec![0; plan.table().len()];
@@ -97,7 +97,7 @@ impl FileWriter {
             Ok(info) => info,
             Err(error) => {
                 let error = WriteError::refused(error.kind()).of(Some(name));
-                return Err(error.at(self.output.file.target()));
+                return Err(error.at(self.output.file.path()));
             }
         };
         // The first that ends after this one begins: itself, or, of one without bytes, another.
@@ -124,7 +124,7 @@ impl FileWriter {
             if written != needed {
                 let error = WriteError::refused(ErrorKind::DataMissing { needed, written });
                 let named = error.of(Some(&info.name.to_cow()));
-                return Err(named.at(self.output.file.target()));
+                return Err(named.at(self.output.file.path()));
             }
         }
         self.output.file.finish()
@@ -167,7 +167,7 @@ pub fn serialize_to_file_with<S: AsRef<str>, V: View>(
         let mut text = String::new();
         // A string takes everything.
         let _ = plan.write_header(&mut text);
-        let mut writer = io::BufWriter::with_capacity(64 << 10, file.file());
+        let mut writer = io::BufWriter::with_capacity(64 << 10, file.as_std());
         let failed = |error| WriteError::new(WriteErrorKind::Write(error));
         writer.write_all(&plan.frame()).map_err(failed)?;
         writer.write_all(text.as_bytes()).map_err(failed)?;
@@ -237,7 +237,7 @@ impl ShardPlans {
     pub fn write_index(&self, folder: impl AsRef<Path>) -> Result<(), WriteError> {
         let path = folder.as_ref().join(self.index_name());
         let file = AtomicFile::create(&path)?;
-        write_all_at(file.file(), 0, self.index().as_bytes())
+        write_all_at(file.as_std(), 0, self.index().as_bytes())
             .map_err(|error| WriteError::new(WriteErrorKind::Write(error)).at(&path))?;
         file.commit()
     }
