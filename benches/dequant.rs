@@ -1,4 +1,4 @@
-//! Widening to `f32`, beside `half`'s own slice conversions and a plain copy.
+//! Dequantisation to `f32`, compared with `half`'s slice conversions and a plain copy.
 //!
 //! `cargo bench --bench dequant`
 
@@ -9,14 +9,14 @@ use divan::{black_box, Bencher};
 use half::slice::HalfFloatSliceExt;
 use safetensors_zero::{dequant, Dtype};
 
-/// Elements: 1 MiB of output, which stays in cache, and 256 MiB, which does not.
+/// Element counts: 1 MiB of output, which fits in cache, and 256 MiB, which does not.
 const ELEMENTS: [usize; 2] = [1 << 18, 1 << 26];
 
 fn main() {
     divan::main();
 }
 
-/// Bytes of every value, the same each time.
+/// Returns deterministic bytes that take every value.
 fn bytes(len: usize) -> Vec<u8> {
     (0..len).map(|i| (i.wrapping_mul(0x9e37_79b1) >> 13) as u8).collect()
 }

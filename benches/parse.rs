@@ -1,4 +1,4 @@
-//! Parsing, counting and looking up, beside the crate `safetensors`.
+//! Parsing, counting and look-ups, compared with the crate `safetensors`.
 //!
 //! `cargo bench --bench parse`
 
@@ -64,7 +64,7 @@ fn find_without_slots(bencher: Bencher, tensors: usize) {
         .bench(|| black_box(&header).find(black_box(name)).unwrap());
 }
 
-/// Names in an order that no cache foresees.
+/// Returns the names in an order that caches can't predict.
 fn shuffled_names(tensors: usize) -> Vec<String> {
     let file = support::llama(tensors, Spelling::Compact);
     let parsed = SafeTensors::deserialize(&file).unwrap();

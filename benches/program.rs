@@ -1,8 +1,9 @@
-//! The program beside Python's `safe_open`, as whole processes, on a file of 100,000 tensors.
+//! The program compared with Python's `safe_open`, as whole processes on a file of 100,000 tensors.
 //!
-//! `cargo bench --bench program --features cli` prints a table. All run in turn, from start to exit,
-//! with their output thrown away; Python, with the package `safetensors`, opens the file and lists its
-//! keys, which has to be there: in the folder that `tests/oracle/fetch.py` fills, or on the path.
+//! `cargo bench --bench program --features cli` prints a table. The processes take turns and are
+//! timed from start to exit, with their output discarded. Python opens the file and lists its keys.
+//! It needs the package `safetensors`, either in the folder that `tests/oracle/fetch.py` fills or
+//! for the `python3` on the path.
 
 #![allow(clippy::restriction, clippy::pedantic, missing_docs, unreachable_pub)]
 
@@ -27,7 +28,7 @@ with safe_open(sys.argv[1], framework='numpy') as f:
     print(len(list(f.keys())))
 ";
 
-/// The time that a process takes from start to exit.
+/// Measures the time that a process takes from start to exit.
 fn time(program: &Path, arguments: &[&str], file: &Path) -> Duration {
     let mut command = Command::new(program);
     command.args(arguments).arg(file).stdout(Stdio::null()).stderr(Stdio::null());
@@ -43,7 +44,7 @@ fn main() {
     std::fs::write(&path, llama(TENSORS, Spelling::Compact)).unwrap();
     let program = PathBuf::from(env!("CARGO_BIN_EXE_safetensor"));
     let rows: [(&str, PathBuf, &[&str]); 6] = [
-        ("Python's safe_open, and keys", python(), &["-c", PYTHON]),
+        ("Python's safe_open and keys", python(), &["-c", PYTHON]),
         ("info", program.clone(), &["info"]),
         ("tensors", program.clone(), &["tensors"]),
         ("tensors --json", program.clone(), &["tensors", "--json"]),
@@ -56,7 +57,7 @@ fn main() {
             times.push(time(program, arguments, &path));
         }
     }
-    println!("\n{TENSORS} tensors\n| process | time | Python's, as many times |\n|---|---|---|");
+    println!("\n{TENSORS} tensors\n| process | time | times faster than Python |\n|---|---|---|");
     let medians: Vec<Duration> = times.into_iter().map(median).collect();
     for ((name, ..), time) in rows.iter().zip(&medians) {
         let ratio = medians[0].as_secs_f64() / time.as_secs_f64();

@@ -1,12 +1,12 @@
-//! Saving 1 GiB beside the crate `safetensors` 0.8.0.
+//! Saving 1 GiB, compared with the crate `safetensors` 0.8.0.
 //!
-//! `cargo bench --bench saving` prints a table for a folder of the disk and one for a folder in
-//! memory, where bringing data to the disk costs nothing. Each case runs in processes of its own, in
-//! turn with the others: the time is that of saving 64 tensors of 16 MiB, over a file of the same
-//! name; the memory is the process's peak, less what it had before, the tensors included.
+//! `cargo bench --bench saving` prints a table for a folder on disk and one for a folder in memory,
+//! where syncing costs nothing. The cases take turns, each run in a separate process. The time is
+//! that of saving 64 tensors of 16 MiB over a file of the same name. The memory is the process's
+//! peak minus its memory before saving, which includes the tensors.
 //!
-//! The reference does not bring its file to the disk and writes over the old one; a row that does at
-//! least the first is beside it.
+//! The reference doesn't sync its file and overwrites the old one in place. A second row of the
+//! reference adds the sync.
 
 #![allow(clippy::restriction, clippy::pedantic, missing_docs, unreachable_pub)]
 
@@ -58,7 +58,7 @@ const WORKS: &[(&str, Work)] = &[
         let views = tensors.iter().map(|(name, data)| (name, Ours(data)));
         safetensors_zero::serialize_to_file(views, None, path).unwrap();
     }),
-    ("FileWriter, in pieces of 1 MiB", |tensors, path| {
+    ("FileWriter, in chunks of 1 MiB", |tensors, path| {
         let mut builder = PlanBuilder::new();
         for (name, _) in tensors {
             builder.tensor(name, Dtype::U8, [LEN as u64]);
@@ -66,7 +66,7 @@ const WORKS: &[(&str, Work)] = &[
         let mut writer = FileWriter::create(path, builder.plan().unwrap()).unwrap();
         for (name, data) in tensors {
             let mut tensor = writer.tensor(name).unwrap();
-            data.chunks(1 << 20).for_each(|piece| tensor.write_all(piece).unwrap());
+            data.chunks(1 << 20).for_each(|chunk| tensor.write_all(chunk).unwrap());
         }
         writer.commit().unwrap();
     }),
@@ -96,7 +96,7 @@ fn main() {
         }
     }
     let disk = std::env::current_exe().unwrap().parent().unwrap().to_owned();
-    let folders = [("on the disk", disk), ("in memory", PathBuf::from("/dev/shm"))];
+    let folders = [("on disk", disk), ("in memory", PathBuf::from("/dev/shm"))];
     for (title, folder) in folders.iter().filter(|(_, folder)| folder.is_dir()) {
         let path = folder.join("safetensors-zero-bench.safetensors");
         let rows = WORKS.iter().map(|(work, _)| {

@@ -1,4 +1,4 @@
-//! What the benches share: inputs, made anew each time, and tables.
+//! Code that the benches share: generated inputs, and tables of results.
 
 pub mod process;
 pub mod tables;
@@ -6,19 +6,19 @@ pub mod tables;
 /// How a header is spelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spelling {
-    /// As the reference's writer does: no white space, in the order of the data.
+    /// As the reference's writer does: no white space, in data order.
     Compact,
     /// The tensors in random order.
     Shuffled,
-    /// Indented by two spaces, each element of an array on a line of its own.
+    /// Indented by two spaces, with each array element on its own line.
     Pretty,
     /// As Python's `json.dumps` does: a space after each comma and colon.
     Spaced,
-    /// Keys of entries in alphabetical order, as MLX writes them.
+    /// With the keys of each entry in alphabetical order, as MLX writes them.
     Sorted,
-    /// The first dot of each name as `\u002e`.
+    /// With the first dot of each name as `\u002e`.
     Escaped,
-    /// Every dot of each name as `\u002e`.
+    /// With every dot of each name as `\u002e`.
     AllEscaped,
 }
 
@@ -34,7 +34,7 @@ const PARTS: [&str; 9] = [
     "self_attn.v_proj",
 ];
 
-/// A file with `tensors` BF16 tensors of shape [2, 2], named as those of a Llama.
+/// Returns a file with `tensors` BF16 tensors of shape [2, 2], named like those of a Llama model.
 pub fn llama(tensors: usize, spelling: Spelling) -> Vec<u8> {
     let mut entries: Vec<String> = (0..tensors)
         .map(|i| {
@@ -72,7 +72,7 @@ pub fn llama(tensors: usize, spelling: Spelling) -> Vec<u8> {
     file(&format!("{{{}}}", entries.join(",")), tensors * 8)
 }
 
-/// The file with this header, and zero bytes of data.
+/// Returns a file with the given header and `data_len` zero bytes of data.
 pub fn file(header: &str, data_len: usize) -> Vec<u8> {
     let mut file = (header.len() as u64).to_le_bytes().to_vec();
     file.extend_from_slice(header.as_bytes());
@@ -80,7 +80,7 @@ pub fn file(header: &str, data_len: usize) -> Vec<u8> {
     file
 }
 
-/// The same order each time, that no cache foresees.
+/// Shuffles items into a fixed order that caches can't predict.
 pub fn shuffle<T>(items: &mut [T]) {
     let mut state = 1_u64;
     for i in (1..items.len()).rev() {
@@ -90,7 +90,7 @@ pub fn shuffle<T>(items: &mut [T]) {
     }
 }
 
-/// The header's text.
+/// Returns the header's text.
 pub fn header(file: &[u8]) -> &str {
     let len = u64::from_le_bytes(*file.first_chunk().unwrap()) as usize;
     std::str::from_utf8(&file[8..8 + len]).unwrap()

@@ -1,4 +1,4 @@
-//! Tables of work that is done in processes of its own, for their peak of memory.
+//! Tables of work done in separate processes, so that peak memory can be measured.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,34 +6,34 @@ use std::time::Duration;
 
 use super::tables::{median, show};
 
-/// A row of a table: a command that prints the nanoseconds and the KiB that its work took.
+/// A row of a table. The command prints the nanoseconds and the KiB that its work took.
 pub struct Row {
     pub name: String,
     pub command: Command,
 }
 
-/// The process's peak of memory so far, in KiB.
+/// Returns the process's peak memory so far, in KiB. It is 0 where /proc is missing.
 pub fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or("0 kB");
     line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
-/// Time and memory as a command tells them.
-fn told(command: &mut Command) -> Option<(Duration, u64)> {
+/// Runs a command and parses the time and memory that it prints. Returns `None` if it fails.
+fn measure(command: &mut Command) -> Option<(Duration, u64)> {
     let output = command.output().ok().filter(|output| output.status.success())?;
     let text = String::from_utf8(output.stdout).ok()?;
     let (nanos, kib) = text.trim().split_once(' ')?;
     Some((Duration::from_nanos(nanos.parse().ok()?), kib.parse().ok()?))
 }
 
-/// Runs the rows in turns and prints each beside the first. Those that fail are left out.
+/// Runs the rows in turns and prints each with its ratio to the first. Rows that fail are skipped.
 pub fn table(title: &str, turns: usize, mut rows: Vec<Row>) {
-    println!("\n{title}\n| case | time | times the first | peak of memory |\n|---|---|---|---|");
+    println!("\n{title}\n| case | time | ratio to first | peak memory |\n|---|---|---|---|");
     let mut measured = vec![Vec::new(); rows.len()];
     for _ in 0..turns {
         for (row, measured) in rows.iter_mut().zip(&mut measured) {
-            measured.extend(told(&mut row.command));
+            measured.extend(measure(&mut row.command));
         }
     }
     let time = |turns: &Vec<(Duration, u64)>| median(turns.iter().map(|turn| turn.0).collect());
@@ -47,7 +47,8 @@ pub fn table(title: &str, turns: usize, mut rows: Vec<Row>) {
     }
 }
 
-/// Python, with the package `safetensors` if `tests/oracle/fetch.py` has installed it.
+/// Returns the Python that `tests/oracle/fetch.py` set up with the package `safetensors`, or
+/// `python3` on the path.
 pub fn python() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let fetched = root.join("tests/oracle/files/venv/bin/python3");

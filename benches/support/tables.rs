@@ -1,10 +1,10 @@
-//! Tables of this crate beside its peers: each pair in turn on the same input, as ratios.
+//! Tables that compare this crate with a peer. Both take turns on the same input.
 
 use std::time::{Duration, Instant};
 
 const TURNS: usize = 15;
 
-/// The time of one call, from a batch of them.
+/// Measures a batch of calls and returns the time per call.
 pub fn time(batch: usize, call: &mut dyn FnMut()) -> Duration {
     let start = Instant::now();
     for _ in 0..batch {
@@ -13,7 +13,7 @@ pub fn time(batch: usize, call: &mut dyn FnMut()) -> Duration {
     start.elapsed() / batch as u32
 }
 
-/// Calls that take about five milliseconds together.
+/// Returns the number of calls that take about five milliseconds together.
 pub fn batch(call: &mut dyn FnMut()) -> usize {
     let once = time(3, call).max(Duration::from_nanos(1));
     (Duration::from_millis(5).as_nanos() / once.as_nanos()).clamp(1, 1 << 20) as usize
@@ -37,6 +37,7 @@ pub struct Tables {
 }
 
 impl Tables {
+    /// Prints a table's heading, unless the filter excludes it. Returns whether it was printed.
     pub fn title(&self, title: &str) -> bool {
         let wanted = self.filter.as_ref().map_or(true, |word| title.contains(word.as_str()));
         if wanted {
@@ -45,7 +46,7 @@ impl Tables {
         wanted
     }
 
-    /// A row: the two calls in turn.
+    /// Measures the two calls in turn and prints a row.
     pub fn row(&self, case: &str, ours: &mut dyn FnMut(), peer: &mut dyn FnMut()) {
         let (our_batch, peer_batch) = (batch(ours), batch(peer));
         let turns: Vec<(Duration, Duration)> =

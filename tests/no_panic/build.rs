@@ -1,4 +1,4 @@
-//! Names the entry point where there is no operating system that has its own.
+//! Sets the entry point on bare metal.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

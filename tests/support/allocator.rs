@@ -1,7 +1,7 @@
-//! An allocator that counts what the thread takes, and refuses what goes beyond a limit. A test that uses
-//! it makes one its global allocator.
+//! A counting allocator with a limit per thread. A test that uses it declares it as its global
+//! allocator.
 
-#![allow(unsafe_code, reason = "an allocator is one")]
+#![allow(unsafe_code, reason = "`GlobalAlloc` is an unsafe trait")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -16,11 +16,11 @@ thread_local! {
     static CALLS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Counts bytes that are taken, unless they are too many.
+/// Counts an allocation. Returns false if it exceeds the limit.
 fn take(bytes: usize) -> bool {
     CALLS.set(CALLS.get() + 1);
     let held = HELD.get().wrapping_add(bytes);
-    // What another thread took may be given back here.
+    // This thread can free what another one allocated, so the count can wrap below zero.
     if held > LIMIT.get() && held < usize::MAX / 2 {
         return false;
     }
@@ -48,7 +48,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // The old bytes and the new ones may be there at a time.
+        // The old and the new block can exist at the same time.
         if !take(size) {
             return null_mut();
         }
@@ -57,7 +57,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// The bytes that are held at the peak of a call, and its result.
+/// Returns the peak number of bytes that a call holds, and its result.
 pub fn peak<T>(run: impl FnOnce() -> T) -> (usize, T) {
     let before = HELD.replace(0);
     PEAK.set(0);
@@ -66,7 +66,7 @@ pub fn peak<T>(run: impl FnOnce() -> T) -> (usize, T) {
     (PEAK.get(), result)
 }
 
-/// As `peak`, with no more memory than this.
+/// Runs a call that can hold at most `limit` bytes.
 pub fn within<T>(limit: usize, run: impl FnOnce() -> T) -> T {
     let before = HELD.replace(0);
     LIMIT.set(limit);
@@ -76,7 +76,7 @@ pub fn within<T>(limit: usize, run: impl FnOnce() -> T) -> T {
     result
 }
 
-/// How often a call allocates.
+/// Counts the allocations of a call.
 pub fn allocations(run: impl FnOnce()) -> u64 {
     let before = CALLS.get();
     run();

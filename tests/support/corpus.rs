@@ -1,4 +1,4 @@
-//! The corpus: files from public bug reports, each with the right verdict.
+//! The corpus: files from public bug reports, each with the correct verdict.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,24 +12,24 @@ pub struct Case {
     pub id: String,
     /// `file`, `index`, `api`, `writer` or `scenario`.
     pub kind: String,
-    /// The file in the corpus, if it is kept as one.
+    /// The file name in the corpus, if the case is stored as a file.
     pub file: Option<String>,
-    /// What the case is.
+    /// A description of the case.
     pub about: String,
-    /// Where it was seen.
+    /// Where the case was reported.
     pub source: String,
     /// `accept`, `reject` or `either`, with default limits.
     pub default: String,
-    /// The same, with strict rules.
+    /// The same, with strict limits.
     pub strict: String,
-    /// The errors that reject it, by default and strict.
+    /// The expected errors with default and strict limits.
     pub errors: Option<[Option<Reason>; 2]>,
-    /// What an accepted file holds.
+    /// The contents of an accepted file.
     pub view: Option<View>,
-    /// The values of some tensors, by name: the bits of each as `f32`, in hexadecimal, or `nan` and
-    /// `-nan` for any NaN of the sign.
+    /// The values of some tensors, by name: the bits of each `f32` in hexadecimal, or `nan` and
+    /// `-nan` for any NaN with that sign.
     pub values: Option<BTreeMap<String, Vec<String>>>,
-    /// The tensor that an `api` case is about.
+    /// The tensor that an `api` case uses.
     pub base: Option<String>,
 }
 
@@ -42,20 +42,20 @@ pub struct View {
     pub tensors: Option<BTreeMap<String, TensorOf>>,
 }
 
-/// The kind of an error, and its byte.
+/// An error's kind and byte.
 pub type Reason = (String, Option<u64>);
 
 /// Dtype, shape, data_offsets and data in hexadecimal.
 pub type TensorOf = (String, Vec<u64>, (u64, u64), String);
 
 impl Case {
-    /// The bytes of a case that is kept as a file.
+    /// Reads the file of a case that is stored as one.
     pub fn bytes(&self) -> Vec<u8> {
         let path = folder().join(self.file.as_ref().expect("a file"));
         std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
 
-    /// Whether the case is one file that is there.
+    /// Checks whether the case is a single stored file. The `big-` ones are generated instead.
     pub fn is_file(&self) -> bool {
         self.kind == "file" && !self.id.starts_with("big-")
     }
@@ -71,7 +71,7 @@ pub fn cases() -> Vec<Case> {
     serde_json::from_str(&manifest).expect("a manifest of cases")
 }
 
-/// The cases that are one file each.
+/// The cases that are a single stored file.
 pub fn files() -> Vec<Case> {
     cases().into_iter().filter(Case::is_file).collect()
 }

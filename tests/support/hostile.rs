@@ -1,17 +1,17 @@
-//! Headers made to cost their reader time, each of about the size asked for.
+//! Headers designed to be slow to parse, each about as long as requested.
 
 use super::file;
 
 /// A kind of hostile header.
 pub struct Hostile {
     pub name: &'static str,
-    /// Whether it is valid.
+    /// Whether such a header is valid.
     pub valid: bool,
     members: fn(usize) -> (Vec<String>, usize),
 }
 
 impl Hostile {
-    /// The file with a header of about `size` bytes.
+    /// Returns a file with a header of about `size` bytes.
     pub fn file(&self, size: usize) -> Vec<u8> {
         let (members, data_len) = (self.members)(size);
         file::zeros(format!("{{{}}}", members.join(",")), data_len)
@@ -26,12 +26,12 @@ const fn invalid(name: &'static str, members: fn(usize) -> (Vec<String>, usize))
     Hostile { name, valid: false, members }
 }
 
-/// Bytes of an entry.
+/// The approximate length of an entry in bytes.
 const ENTRY: usize = 60;
 
 pub const KINDS: [Hostile; 28] = [
     valid("names of one hash", |size| empties(colliding((size / ENTRY).min(1_000), "n"))),
-    // Enough of one hash to have all names sorted.
+    // Enough collisions to make the table sort all names.
     valid("names, some of one hash", |size| empties(some_colliding(size / ENTRY, ""))),
     valid("long names of one hash", |size| {
         let prefix = prefix(size);
@@ -52,11 +52,11 @@ pub const KINDS: [Hostile; 28] = [
         empties(numbers(half).chain(numbers(half)).collect())
     }),
     valid("reversed chain", |size| chain(size / ENTRY, |i, n| n - 1 - i)),
-    // The first half rises while the second falls.
+    // Entries alternate between a rising first half and a falling second half.
     valid("alternating chain", |size| {
         chain(size / ENTRY, |i, n| if i % 2 == 0 { i / 2 } else { n - 1 - i / 2 })
     }),
-    // Every other tensor lies where the one before lies.
+    // Every other tensor has the same offsets as the one before it.
     invalid("overlapping chain", |size| chain(size / ENTRY, |i, n| n / 2 - i.div_ceil(2))),
     valid("empty tensors", |size| empties(numbers(size / ENTRY).collect())),
     valid("metadata keys", |size| metadata(numbers(size / 12), "last")),
@@ -106,22 +106,22 @@ fn numbers(n: usize) -> impl Iterator<Item = String> {
     (0..n).map(|i| i.to_string())
 }
 
-/// Tensors without elements, of these names.
+/// Returns an entry without elements for each name.
 fn empties(names: Vec<String>) -> (Vec<String>, usize) {
     let entry = |name| format!(r#""{name}":{{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}"#);
     (names.iter().map(entry).collect(), 0)
 }
 
-/// Tensors of one byte each, the `i`th of `n` at the place that is given.
-fn chain(n: usize, place: fn(usize, usize) -> usize) -> (Vec<String>, usize) {
+/// Returns `n` entries of one byte each; the `i`th begins at `offset(i, n)`.
+fn chain(n: usize, offset: fn(usize, usize) -> usize) -> (Vec<String>, usize) {
     let entry = |i| {
-        let (begin, end) = (place(i, n), place(i, n) + 1);
+        let (begin, end) = (offset(i, n), offset(i, n) + 1);
         format!(r#""{i}":{{"dtype":"U8","shape":[1],"data_offsets":[{begin},{end}]}}"#)
     };
     ((0..n).map(entry).collect(), n)
 }
 
-/// Names that all fall into one bucket of the index of a table of `n` names, `n` of them.
+/// Returns `n` names that all fall into one bucket of the name index of a table of `n` tensors.
 fn colliding(n: usize, prefix: &str) -> Vec<String> {
     let bucket = |name: &str| safetensors_zero::internals::bucket_of_name(name, n);
     let wanted = bucket(prefix);
@@ -129,7 +129,8 @@ fn colliding(n: usize, prefix: &str) -> Vec<String> {
     names.filter(|name| bucket(name) == wanted).take(n).collect()
 }
 
-/// So many names, of which the first ones fall into one bucket: more than are looked through one by one.
+/// Returns `n` names. The first 100 fall into one bucket, which is more than are compared one by
+/// one.
 fn some_colliding(n: usize, prefix: &str) -> Vec<String> {
     const SOME: usize = 100;
     let bucket = |name: &str| safetensors_zero::internals::bucket_of_name(name, n);
@@ -139,7 +140,7 @@ fn some_colliding(n: usize, prefix: &str) -> Vec<String> {
     colliding.chain(numbers(n.saturating_sub(SOME)).map(|i| format!("{prefix}{i}"))).collect()
 }
 
-/// What names have in common that is long enough to be felt.
+/// Returns a common prefix of names, long enough to dominate the cost of comparing them.
 fn prefix(size: usize) -> String {
     "layer.".repeat((size / 3_000).max(50))
 }
@@ -154,7 +155,7 @@ fn metadata(keys: impl Iterator<Item = String>, last: &str) -> (Vec<String>, usi
     (vec![format!(r#""__metadata__":{{{}}}"#, entries.join(","))], 0)
 }
 
-/// A tensor with an unknown key of this value.
+/// Returns the entry of a tensor with an unknown key that has the given value.
 fn junk(value: String) -> (Vec<String>, usize) {
     let known = r#""dtype":"U8","shape":[0],"data_offsets":[0,0]"#;
     (vec![format!(r#""t":{{"x":{value},{known}}}"#)], 0)

@@ -1,5 +1,5 @@
-//! What a shard index says, by a general JSON parser and a plain rule for names, and whether this
-//! crate says the same.
+//! A reference reader of shard indexes, built on `serde_json` and a simple rule for names, and a
+//! check that this crate agrees with it.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -10,21 +10,21 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::Value;
 
-/// Levels of nesting that are accepted, one more than by the general parser.
+/// The accepted nesting depth, one more than `serde_json` accepts.
 const DEPTH: usize = 128;
 
-/// Why there is nothing to list.
+/// Why an index is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// It is no JSON.
+    /// Not JSON.
     Json,
-    /// It is JSON, but no index.
+    /// JSON, but not an index.
     Members,
-    /// It is an index, but a shard's name is none.
+    /// An index with an invalid shard name.
     ShardName,
 }
 
-/// All members of an object, in their order, keys that stand twice too.
+/// All members of an object in file order, duplicate keys included.
 struct Members<T>(Vec<(String, T)>);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Members<T> {
@@ -51,8 +51,8 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Members<T> {
     }
 }
 
-/// The tensors of an index and their shards, as they stand there. Of values nested deeper than the
-/// general parser goes it knows nothing: that is `None`.
+/// Returns the tensors of an index and their shards exactly as the index spells them, or `None` if
+/// the text is nested deeper than `serde_json` accepts.
 pub fn list(text: &[u8]) -> Option<Result<Vec<(String, String)>, Fault>> {
     match serde_json::from_slice::<Value>(text) {
         Ok(_) => {}
@@ -87,7 +87,7 @@ fn pairs(text: &[u8]) -> Option<Vec<(String, String)>> {
     Some(pairs.0)
 }
 
-/// The rule for shard names, said plainly.
+/// The rule for shard names in its simplest form.
 fn is_shard_name(name: &str) -> bool {
     let rest = name.strip_prefix("./").unwrap_or(name);
     let is_part = |part: &str| {
@@ -106,7 +106,7 @@ fn is_shard_name(name: &str) -> bool {
         && rest.ends_with(".safetensors")
 }
 
-/// Whether a path leads below the folder that it counts from, on this system and on others.
+/// Checks whether a relative path stays inside its folder on every system.
 fn stays_inside(name: &str) -> bool {
     use std::path::{Component, Path};
     let here = Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
@@ -114,7 +114,7 @@ fn stays_inside(name: &str) -> bool {
     here && elsewhere && !name.contains([':', '\0'])
 }
 
-/// Whether an error says that the text is no JSON, whatever had to stand there.
+/// Checks whether an error means that the text is not JSON.
 pub fn is_syntax(kind: ErrorKind) -> bool {
     use ErrorKind as K;
     matches!(
@@ -130,8 +130,8 @@ pub fn is_syntax(kind: ErrorKind) -> bool {
     )
 }
 
-/// Checks that this crate reads any bytes as an index to what they say, and that no shard's name in it
-/// leads out of its folder.
+/// Checks that this crate reads an index as the reference reader does, and that no shard name
+/// leads out of its folder. Accepts any bytes.
 pub fn check(text: &[u8]) {
     let limits = IndexLimits::DEFAULT;
     let found = Index::parse(text, &limits);
@@ -196,20 +196,21 @@ fn check_map(index: &Index<'_>, map: Result<&WeightMap, &Error>) {
             return;
         }
     };
-    assert_eq!(names.len(), pairs.len(), "a tensor stands twice");
+    assert_eq!(names.len(), pairs.len(), "duplicate tensor");
     let listed = map.iter().map(|(tensor, at)| (tensor.to_string(), map.shards()[at].clone()));
     assert!(listed.eq(pairs.iter().cloned()));
     assert_eq!((map.len(), map.total_size()), (index.len(), index.total_size()));
-    // A look-up in the index takes time linear in it.
+    // A look-up takes time linear in the length of the index.
     pairs.truncate(50);
     for (tensor, shard) in &pairs {
         assert_eq!(&map.shards()[map.shard_of(tensor).unwrap()], shard);
         assert_eq!(index.shard_of(tensor).unwrap().to_string(), *shard);
     }
-    assert_eq!(map.shard_of("none of these, surely"), None);
+    assert_eq!(map.shard_of("not in the map"), None);
 }
 
-/// Whether the name of a shard, alone in an index, is accepted, and why not.
+/// Parses an index with a single shard. Returns its name as the crate lists it, or the fault in the
+/// name.
 pub fn verdict(name: &str) -> Result<String, Option<ShardNameFault>> {
     let name = serde_json::to_string(name).unwrap();
     let text = format!(r#"{{"weight_map":{{"t":{name}}}}}"#);

@@ -1,5 +1,5 @@
-//! What the tests share: the corpus, a builder of files, a generator of models, and the paths that
-//! a file can take through the library.
+//! Code that tests share: the corpus, file builders, a generator of models, reference
+//! implementations, and a reader that compares every path through the library.
 
 pub mod allocator;
 pub mod corpus;

@@ -1,4 +1,4 @@
-//! Random models, and the many ways in which a header can spell one.
+//! Random models, and the many ways to spell a model's header.
 
 use quickcheck::{Arbitrary, Gen};
 use safetensors_zero::Dtype;
@@ -7,10 +7,10 @@ use super::file;
 use super::paths::{Content, Tensor};
 use super::rng::Rng;
 
-/// A valid model: what a file has to say, and how it says it.
+/// A valid model and how its header is spelled.
 #[derive(Debug, Clone)]
 pub struct Model {
-    /// In the order of their data.
+    /// In data order.
     pub tensors: Vec<Spec>,
     pub metadata: Metadata,
     pub spelling: Spelling,
@@ -50,8 +50,8 @@ pub enum Metadata {
 #[derive(Debug, Clone, Copy)]
 pub struct Spelling {
     pub seed: u64,
-    /// Exactly as the reference writes: compact, in the order of the data, escaped only where JSON
-    /// needs it.
+    /// Exactly as the reference crate writes: compact, in data order, escaped only where JSON
+    /// requires it.
     pub canonical: bool,
 }
 
@@ -92,7 +92,7 @@ fn string(rng: &mut Rng) -> String {
     (0..len).map(|_| character(rng)).collect()
 }
 
-/// A shape of rank 0 to 12 and of few elements, that fills whole bytes.
+/// Returns a shape of rank 0 to 12 with few elements that fill whole bytes.
 fn shape(rng: &mut Rng, dtype: Dtype) -> Vec<u64> {
     let rank = if rng.once_in(2) { rng.below(4) } else { rng.below(13) };
     let mut elements = 1;
@@ -113,7 +113,7 @@ fn shape(rng: &mut Rng, dtype: Dtype) -> Vec<u64> {
         shape.insert(rng.below(shape.len() + 1), group);
     }
     if rng.once_in(40) {
-        // A large dimension is fine in a tensor without elements.
+        // Large dimensions are valid in a tensor without elements.
         shape.extend([0, u64::MAX, 1 << 60]);
         rng.shuffle(&mut shape);
     }
@@ -150,12 +150,12 @@ impl Model {
         Model { tensors: specs, metadata, spelling }
     }
 
-    /// The tensors as writers take them.
+    /// Returns the tensors in the form that writers take.
     pub fn views(&self) -> Vec<(&str, &Spec)> {
         self.tensors.iter().map(|spec| (spec.name.as_str(), spec)).collect()
     }
 
-    /// The file, and what it holds.
+    /// Returns the file and its contents.
     pub fn write(&self) -> (Vec<u8>, Content) {
         let mut writer = Writer {
             rng: Rng(self.spelling.seed),
@@ -181,7 +181,7 @@ impl Model {
         writer.header(&mut listed, &self.metadata);
         let header = writer.header;
 
-        // Of those without bytes the header's order decides.
+        // Tensors without bytes stay in header order.
         listed.sort_by_key(|(tensor, position)| (tensor.data_offsets, *position));
         let data: Vec<u8> = self.tensors.iter().flat_map(|spec| spec.data.clone()).collect();
         let content = Content {
@@ -363,7 +363,7 @@ impl Writer {
     }
 }
 
-/// A JSON value of any kind, nested at most `depth` levels.
+/// Returns a random JSON value, nested at most `depth` levels.
 pub fn json_value(rng: &mut Rng, depth: usize) -> String {
     let kinds = if depth == 0 { 6 } else { 8 };
     match rng.below(kinds) {

@@ -1,9 +1,9 @@
-//! Slow, plain twins of what the library does fast: numbers by their definition, slices by listing
-//! their elements.
+//! Slow reference implementations of the library's fast paths: floats by definition, slices by
+//! listing elements.
 
 use safetensors_zero::Dtype;
 
-/// The elements of a tensor as `f32`, one bit at a time.
+/// Returns the elements of a tensor as `f32`, gathered bit by bit.
 pub fn widen(dtype: Dtype, data: &[u8]) -> Vec<f32> {
     let bits = dtype.bitsize();
     (0..data.len() * 8 / bits)
@@ -14,7 +14,7 @@ pub fn widen(dtype: Dtype, data: &[u8]) -> Vec<f32> {
         .collect()
 }
 
-/// The `f32` of one element, whose bits are the lowest of `code`.
+/// Returns an element as `f32`. Its bits are the lowest ones of `code`.
 pub fn value(dtype: Dtype, code: u64) -> f32 {
     match dtype {
         Dtype::BOOL => f32::from(u8::from(code != 0)),
@@ -47,7 +47,7 @@ enum Kind {
     NegativeZeroIsNan,
 }
 
-/// A float of few bits, by its definition.
+/// Returns the value of a small float, computed from its definition.
 fn small(code: u64, exponent_bits: u32, mantissa_bits: u32, bias: i32, kind: Option<Kind>) -> f32 {
     let exponent = (code >> mantissa_bits) as i32 & ((1 << exponent_bits) - 1);
     let mantissa = (code & ((1 << mantissa_bits) - 1)) as f64 / f64::from(1 << mantissa_bits);
@@ -65,7 +65,7 @@ fn small(code: u64, exponent_bits: u32, mantissa_bits: u32, bias: i32, kind: Opt
         _ => (1.0 + mantissa) * 2_f64.powi(exponent - bias),
     };
     let magnitude = magnitude as f32;
-    // NaN has a sign too.
+    // The sign is set in the bits because a NaN has one too.
     if negative {
         f32::from_bits(magnitude.to_bits() | 1 << 31)
     } else {
@@ -73,7 +73,7 @@ fn small(code: u64, exponent_bits: u32, mantissa_bits: u32, bias: i32, kind: Opt
     }
 }
 
-/// Whether two numbers are the same to the bit; of NaN, whether the sign is the same.
+/// Checks whether two numbers have the same bits. NaNs only need the same sign.
 pub fn same(a: f32, b: f32) -> bool {
     if a.is_nan() && b.is_nan() {
         a.is_sign_negative() == b.is_sign_negative()
@@ -82,14 +82,14 @@ pub fn same(a: f32, b: f32) -> bool {
     }
 }
 
-/// One dimension's indexes.
+/// The indexes that a slice selects in one dimension.
 #[derive(Debug, Clone)]
 pub struct Pick {
     pub indexes: Vec<u64>,
     pub kept: bool,
 }
 
-/// The elements of a slice, in order, by their place in the tensor.
+/// Returns the row-major positions of a slice's elements, in order.
 pub fn elements(shape: &[u64], picks: &[Pick]) -> Vec<u64> {
     let mut elements = vec![0];
     for (i, size) in shape.iter().enumerate() {
@@ -103,7 +103,7 @@ pub fn elements(shape: &[u64], picks: &[Pick]) -> Vec<u64> {
     elements
 }
 
-/// Neighbouring elements as runs.
+/// Joins adjacent elements into ranges.
 pub fn runs(elements: &[u64]) -> Vec<std::ops::Range<u64>> {
     let mut runs: Vec<std::ops::Range<u64>> = Vec::new();
     for &element in elements {

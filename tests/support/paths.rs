@@ -1,4 +1,4 @@
-//! The ways in which a file can be read, which have to agree.
+//! Reads a file in every way the library offers and checks that the results agree.
 
 use std::cell::Cell;
 
@@ -7,7 +7,7 @@ use safetensors_zero::{
     Source, Table, TensorInfo, TensorSlot,
 };
 
-/// What a valid file holds, owned, tensors in data order.
+/// The contents of a valid file, owned. Tensors are in data order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Content {
     pub data_start: u64,
@@ -49,11 +49,12 @@ pub fn content(table: &Table<'_, '_>) -> Content {
     Content { data_start: table.data_start(), metadata, tensors }
 }
 
-/// Reads a file in every way there is, checks that all agree and that an accepted file is valid
-/// through and through, and returns what they say.
+/// Reads a file in every way, and returns the common result.
+///
+/// Panics if two ways disagree, or if a file is accepted that isn't valid in every respect.
 pub fn read(file: &[u8], limits: &Limits) -> Result<Content, Error> {
     let count = SafeTensors::count(file, limits);
-    // Whatever was wrong with the count, the slots of a kilobyte show the error.
+    // If counting failed, 1024 slots are enough to reach the same error.
     let needed = count.map_or(1024, |count| count.slots());
     let mut slots = vec![TensorSlot::EMPTY; needed];
     let parsed = SafeTensors::parse_with(file, &mut slots, limits);
@@ -73,7 +74,7 @@ pub fn read(file: &[u8], limits: &Limits) -> Result<Content, Error> {
     result
 }
 
-/// One slot too few is an error that tells the number, and more than enough change nothing.
+/// Checks that one slot too few is an error with the number, and that extra slots change nothing.
 fn fewer_slots(file: &[u8], limits: &Limits, needed: usize, expected: &Result<Content, Error>) {
     let mut more = vec![TensorSlot::EMPTY; needed + 3];
     let parsed = SafeTensors::parse_with(file, &mut more, limits);
@@ -108,7 +109,7 @@ fn header_only(file: &[u8], limits: &Limits, expected: &Result<Content, Error>) 
         Ok(content(&table))
     };
     match (read(), expected) {
-        // Eight bytes may not tell, or tell wrongly, what the file is instead.
+        // Eight bytes aren't always enough to recognise which foreign format a file has.
         (Err(frame), Err(whole)) if is_foreign(&frame) || is_foreign(whole) => {
             assert_eq!((frame.byte(), whole.byte()), (Some(0), Some(0)));
         }
@@ -116,7 +117,7 @@ fn header_only(file: &[u8], limits: &Limits, expected: &Result<Content, Error>) 
     }
 }
 
-/// From a source, of which nothing but the header is read.
+/// Opens the file as a source and checks that only its header is read.
 fn reader(file: &[u8], limits: &Limits, needed: usize, expected: &Result<Content, Error>) {
     let mut text = vec![0; file.len().saturating_sub(8)];
     let mut slots = vec![TensorSlot::EMPTY; needed];
@@ -127,12 +128,12 @@ fn reader(file: &[u8], limits: &Limits, needed: usize, expected: &Result<Content
     }
     let found = match &opened {
         Ok(reader) => Ok(content(reader.table())),
-        Err(error) => Err(error.invalid().expect("a source that does not fail")),
+        Err(error) => Err(error.invalid().expect("the source never fails")),
     };
     assert_eq!(found, *expected, "reader");
 }
 
-/// A source that counts the bytes that are read of it.
+/// A source that counts the bytes read from it.
 pub struct Counted<'b> {
     pub bytes: &'b [u8],
     pub read: Cell<u64>,
@@ -165,14 +166,14 @@ fn scan(file: &[u8], limits: &Limits, expected: &Result<Content, Error>) {
         }
         let scanned = scan.finish()?;
         for tensor in &tensors {
-            // A name that stands twice is found out; of a file with a few names, look up all.
+            // Each look-up scans the header, so names are only looked up in small files.
             if tensors.len() > 50 {
                 break;
             }
             match header.find(&tensor.name) {
                 Ok(found) => {
                     assert_eq!(Tensor::of(&found.info), *tensor);
-                    header.view(&found.info, data).expect("a view of what was found");
+                    header.view(&found.info, data).expect("a view of a found tensor");
                 }
                 Err(error) => assert!(matches!(error.kind(), ErrorKind::DuplicateName { .. })),
             }
@@ -189,7 +190,7 @@ fn scan(file: &[u8], limits: &Limits, expected: &Result<Content, Error>) {
                 listed.windows(2).all(|pair| pair[0].data_offsets <= pair[1].data_offsets);
             assert_eq!(scanned.chain_checked(), in_order);
             if !in_order {
-                // Of those without bytes the order is free.
+                // The order of tensors without bytes is unspecified.
                 let key = |tensor: &Tensor| (tensor.data_offsets, tensor.name.clone());
                 tensors.sort_by_key(key);
                 expected.sort_by_key(key);
@@ -198,7 +199,7 @@ fn scan(file: &[u8], limits: &Limits, expected: &Result<Content, Error>) {
         }
         (Err(scanned), Err(error)) => {
             use ErrorKind as K;
-            // Out of order, a scan knows less of what is wrong with the chain.
+            // When tensors are out of order, a scan can't say where their chain breaks.
             let vague = matches!(
                 scanned.kind(),
                 K::DataTruncated { .. } | K::DataTrailing { .. } | K::DataMismatch { .. }
@@ -215,17 +216,17 @@ fn scan(file: &[u8], limits: &Limits, expected: &Result<Content, Error>) {
                 "scan missed {error}"
             );
         }
-        (Err(scanned), Ok(_)) => panic!("scan alone says {scanned}"),
+        (Err(scanned), Ok(_)) => panic!("only the scan fails: {scanned}"),
     }
 }
 
-/// Whether it takes memory to find the error.
+/// Checks whether an error is about duplicates, which a scan in constant memory can miss.
 fn names_clash(error: &Error) -> bool {
     use ErrorKind as K;
     matches!(error.kind(), K::DuplicateName { .. } | K::DuplicateMetadataKey { .. })
 }
 
-/// The promise of a parsed file: nothing that it says can turn out to be wrong.
+/// Checks that everything in a parsed file is consistent.
 fn check_valid(file: &[u8], tensors: &SafeTensors<'_, '_>) {
     let data = tensors.data();
     assert_eq!(file.len() as u64, tensors.table().data_start() + data.len() as u64);
@@ -245,10 +246,10 @@ fn check_valid(file: &[u8], tensors: &SafeTensors<'_, '_>) {
         assert_eq!(u128::from(info.byte_len()) * 8, elements * info.dtype.bitsize() as u128);
         assert_eq!(view.data(), &data[info.data_offsets.0 as usize..end as usize]);
         assert_eq!((name, view.dtype(), view.shape()), (info.name, info.dtype, info.shape));
-        assert!(names.insert(name.to_string()), "{name:?} twice");
+        assert!(names.insert(name.to_string()), "duplicate name {name:?}");
         assert_eq!(tensors.tensor(&name.to_string()), Ok(view), "{name:?}");
     }
     assert_eq!(end, data.len() as u64);
-    let missing = tensors.tensor("no such name, surely");
+    let missing = tensors.tensor("no such name");
     assert_eq!(missing.unwrap_err().kind(), ErrorKind::TensorNotFound);
 }

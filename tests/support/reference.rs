@@ -1,33 +1,33 @@
-//! The crate `safetensors` as a judge, and the differences from it that are meant.
+//! Comparison with the reference crate `safetensors`, and the intended differences from it.
 
 use safetensors::SafeTensors as Reference;
 use safetensors_zero::{Error, ErrorKind, Field, JsonType};
 
 use super::paths::{self, Content};
 
-/// The differences that are meant.
+/// An intended difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Difference {
-    /// A name stands twice: the README disallows it, the reference lets the last one win.
+    /// A duplicate name. The format's README disallows it; the reference keeps the last one.
     DuplicateName,
-    /// A key stands twice in `__metadata__`: likewise.
+    /// A duplicate key in `__metadata__`, treated the same way.
     DuplicateMetadataKey,
-    /// An entry is an array: the reference takes it for the fields in order, by accident.
+    /// An entry that is an array. The reference accepts it by accident, as the fields in order.
     EntryAsArray,
-    /// A dtype is an object with one key: the reference takes it for an enum, by accident.
+    /// A dtype that is an object with one key. The reference accepts it by accident, as an enum.
     DtypeAsObject,
-    /// A shape has no elements, but its other dimensions overflow: whether the reference takes it
+    /// A shape without elements whose other dimensions overflow. Whether the reference accepts it
     /// depends on their order.
     EmptyShapeOverflow,
-    /// Values nested exactly 128 levels: the reference stops before, this crate after.
+    /// A value nested exactly 128 levels deep, which only this crate accepts.
     Depth128,
-    /// On 32 bits the reference counts in 32 bits.
+    /// A number beyond 32 bits on a 32-bit system, where the reference counts in `usize`.
     Beyond32Bits,
-    /// The reference panics, or would if it checked for overflow.
+    /// The reference panics, or would with overflow checks.
     ReferencePanics,
 }
 
-/// What the reference says of a file; `None` if it panics.
+/// Parses a file with the reference. Returns `None` if it panics.
 fn reference(file: &[u8]) -> Option<Result<Content, String>> {
     let parse = || {
         let (header_len, metadata) =
@@ -39,7 +39,7 @@ fn reference(file: &[u8]) -> Option<Result<Content, String>> {
             tensors: Vec::new(),
         };
         for (name, info) in metadata.tensors() {
-            // That this crate gives these bytes too is checked by `paths`.
+            // `paths` checks that this crate returns the same bytes.
             let view = tensors.tensor(&name).map_err(|e| format!("{e:?}"))?;
             let (begin, end) = info.data_offsets;
             assert_eq!(view.data(), &file[8 + header_len..][begin..end]);
@@ -55,7 +55,7 @@ fn reference(file: &[u8]) -> Option<Result<Content, String>> {
     std::panic::catch_unwind(parse).ok()
 }
 
-/// The same content in one order.
+/// Sorts tensors and metadata by name.
 fn sorted(mut content: Content) -> Content {
     content.tensors.sort_by(|a, b| a.name.cmp(&b.name));
     if let Some(pairs) = &mut content.metadata {
@@ -64,8 +64,8 @@ fn sorted(mut content: Content) -> Content {
     content
 }
 
-/// Compares this crate's verdict on a file with the reference's. `Ok` names the difference, if there
-/// is one.
+/// Compares this crate's result for a file with the reference's. Returns the intended difference,
+/// if there is one.
 pub fn compare(file: &[u8], ours: Result<Content, Error>) -> Result<Option<Difference>, String> {
     use Difference as D;
     let Some(theirs) = reference(file) else { return Ok(Some(D::ReferencePanics)) };
@@ -82,7 +82,7 @@ pub fn compare(file: &[u8], ours: Result<Content, Error>) -> Result<Option<Diffe
             ErrorKind::WrongType { field: Field::Dtype, found: JsonType::Object } => {
                 Ok(Some(D::DtypeAsObject))
             }
-            // What is wrong with the first of two is nothing to the reference, which drops it.
+            // The reference drops the first of two duplicates without checking it.
             _ if has_duplicates(file) => Ok(Some(D::DuplicateName)),
             _ => Err(format!("the reference accepts it, but: {}", ours.in_file(file))),
         },
@@ -101,13 +101,13 @@ pub fn compare(file: &[u8], ours: Result<Content, Error>) -> Result<Option<Diffe
             } else if theirs.contains("recursion limit exceeded") {
                 Ok(Some(D::Depth128))
             } else {
-                Err(format!("it is accepted, but the reference says: {theirs}"))
+                Err(format!("this crate accepts it, but the reference reports: {theirs}"))
             }
         }
     }
 }
 
-/// Whether a tensor's name stands twice in a header that is JSON.
+/// Checks whether a header that is valid JSON has duplicate names.
 fn has_duplicates(file: &[u8]) -> bool {
     let header_len = u64::from_le_bytes(*file.first_chunk().unwrap()) as usize;
     let Names(mut names) = serde_json::from_slice(&file[8..8 + header_len]).unwrap();
@@ -117,7 +117,7 @@ fn has_duplicates(file: &[u8]) -> bool {
     names.len() < all
 }
 
-/// The keys of an object, all of them.
+/// All keys of an object, duplicates included.
 struct Names(Vec<String>);
 
 impl<'de> serde::Deserialize<'de> for Names {

@@ -1,4 +1,4 @@
-//! Random numbers that a seed repeats.
+//! A seeded random number generator.
 
 /// SplitMix64.
 #[derive(Debug, Clone)]
@@ -13,12 +13,12 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// A number below `bound`.
+    /// Returns a number below `bound`.
     pub fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound as u64) as usize
     }
 
-    /// True once in `n` times.
+    /// Returns true with probability 1 / `n`.
     pub fn once_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }

@@ -1,4 +1,4 @@
-//! A folder for a test's files, which goes when the test is over.
+//! A temporary folder for a test's files, removed when dropped.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -20,12 +20,12 @@ impl Temp {
         &self.0
     }
 
-    /// The path of a file of this name.
+    /// Returns the path of a file in the folder.
     pub fn join(&self, name: impl AsRef<Path>) -> PathBuf {
         self.0.join(name)
     }
 
-    /// Writes a file, and gives its path.
+    /// Writes a file and returns its path.
     pub fn write(&self, name: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> PathBuf {
         let path = self.join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -33,8 +33,7 @@ impl Temp {
         path
     }
 
-    /// Writes a file that is as long as it says without taking as much room: these bytes, zeros,
-    /// and those at the end.
+    /// Writes a sparse file of `len` bytes: `begin`, a hole, and `end`.
     pub fn write_sparse(&self, name: &str, begin: &[u8], len: u64, end: &[u8]) -> PathBuf {
         use std::io::{Seek, SeekFrom, Write};
         let path = self.write(name, begin);

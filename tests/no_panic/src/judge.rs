@@ -1,8 +1,8 @@
-//! What makes the linker the judge: the panic handler calls a function that does not exist.
+//! A panic handler that calls an undefined function, so that linking fails if it is reachable.
 
 use core::panic::PanicInfo;
 
-// memcpy and its like, where they are not the compiler's own.
+// On Linux, `memcpy` and similar functions come from libc instead of `compiler_builtins`.
 #[cfg_attr(target_os = "linux", link(name = "c"))]
 extern "C" {
     fn a_path_that_panics_is_left() -> !;

@@ -1,11 +1,11 @@
 //! Promise: no input makes the library panic, and the core needs neither `std` nor an allocator.
 //!
-//! The linker is the judge: the panic handler calls `a_path_that_panics_is_left`, which does not
-//! exist, so the program links only if the optimiser could prove every panic away. It also fails to
-//! link if a dependency needs `std` or an allocator. On bare metal its size is measured too.
+//! The linker checks this: the panic handler calls `a_path_that_panics_is_left`, an undefined
+//! function, so the program links only if the optimiser removed every panic. It also fails to link
+//! if a dependency needs `std` or an allocator. On bare metal its size is measured as well.
 //!
-//! `cargo build --release --manifest-path tests/no_panic/Cargo.toml`, and the same with
-//! `--target thumbv7em-none-eabihf`, each with `CARGO_PROFILE_RELEASE_OPT_LEVEL=s` and without.
+//! Run `cargo build --release --manifest-path tests/no_panic/Cargo.toml`, also with
+//! `--target thumbv7em-none-eabihf`, each with and without `CARGO_PROFILE_RELEASE_OPT_LEVEL=s`.
 
 #![no_std]
 #![no_main]
@@ -21,7 +21,7 @@ use safetensors_zero::{
     TensorView,
 };
 
-/// Takes text and keeps its length.
+/// Discards text but counts its length.
 struct Sink(usize);
 
 impl Write for Sink {
@@ -31,7 +31,7 @@ impl Write for Sink {
     }
 }
 
-/// All that can be done with a file in memory, on bytes and numbers that the compiler cannot know.
+/// Uses a file in memory in every way, with bytes and numbers hidden from the compiler.
 fn file(
     file: &[u8],
     limits: &Limits,
@@ -72,7 +72,7 @@ fn tensor(view: &TensorView<'_>) -> Result<(), Error> {
             black_box((piece, size));
         }
     }
-    // The numbers themselves are not written: how `core` writes floats is its own affair.
+    // The numbers aren't printed: that would test how `core` formats floats.
     black_box(view.stats()?);
     black_box((view.shape().to_array::<3>(), view.shape().rank(), view.alignment()));
     black_box(view.as_slice::<f32>()?);
@@ -80,7 +80,7 @@ fn tensor(view: &TensorView<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// A header by itself, and a scan without slots.
+/// Uses a header without its data, and a scan without slots.
 fn header(
     prefix: &[u8],
     text: &[u8],
@@ -103,7 +103,7 @@ fn header(
     Ok(())
 }
 
-/// A source that is not in memory, as far as the compiler knows.
+/// A source whose contents are hidden from the compiler.
 struct Flash<'f>(&'f [u8]);
 
 impl Source for Flash<'_> {
@@ -122,7 +122,7 @@ impl Source for Flash<'_> {
     }
 }
 
-/// All that can be done with a file that is not in memory.
+/// Uses a file that is not in memory in every way.
 fn source(flash: &Flash<'_>, limits: &Limits, name: &str) -> Result<(), ReadError<u8>> {
     black_box(Frame::read_from(flash, limits)?);
     let mut text = [0; 256];
@@ -141,7 +141,7 @@ fn source(flash: &Flash<'_>, limits: &Limits, name: &str) -> Result<(), ReadErro
     slice.read_bytes(&mut buffer)
 }
 
-/// The plan of a file, and numbers as a dtype's bytes.
+/// Plans and writes a file, and encodes numbers.
 fn plan(names: [&str; 3], dtype: Dtype) -> Result<usize, Error> {
     let (mut sink, mut out) = (Sink(0), [0; 256]);
     let shape = black_box([2, 3]);
@@ -163,7 +163,7 @@ fn plan(names: [&str; 3], dtype: Dtype) -> Result<usize, Error> {
     Ok(sink.0)
 }
 
-/// The index of a model's shards.
+/// Reads a shard index.
 fn index(text: &[u8], name: &str) -> Result<usize, Error> {
     let mut sink = Sink(0);
     let index = Index::parse(text, &black_box(IndexLimits::DEFAULT))?;

@@ -1,4 +1,4 @@
-//! As small.rs, without slots: a tensor is found by a scan over the header.
+//! Like small.rs but without slots: the tensor is found by scanning the header.
 
 #![no_std]
 #![no_main]
@@ -20,6 +20,6 @@ pub extern "C" fn main() -> i32 {
     let bytes = black_box(b"\x02\0\0\0\0\0\0\0{}".as_slice());
     let result = read(bytes, black_box("name"), &mut out);
     black_box(&out);
-    // There is no such tensor.
+    // The file has no such tensor.
     i32::from(black_box(result).is_ok())
 }

@@ -1,5 +1,5 @@
-//! The least that a device needs: parse, find, widen. How large it is on a Cortex-M4 is a committed
-//! figure; see text_size.py.
+//! The minimum that a device needs: parse, look up, dequantise. Its size on a Cortex-M4 is recorded
+//! in text_size.tsv; see text_size.py.
 
 #![no_std]
 #![no_main]
@@ -21,6 +21,6 @@ pub extern "C" fn main() -> i32 {
     let bytes = black_box(b"\x02\0\0\0\0\0\0\0{}".as_slice());
     let result = read(bytes, &mut slots, black_box("name"), &mut out);
     black_box(&out);
-    // There is no such tensor.
+    // The file has no such tensor.
     i32::from(black_box(result).is_ok())
 }
