@@ -1,11 +1,12 @@
-//! Loads a whole model as `f32` into one arena, on all processors.
+//! Loads a whole model as `f32` into one arena, using all processors.
 //!
 //! cargo run --release --example load_model -- examples/animals.safetensors --means
 //!
-//! The model is a safetensors file, the index of one in several files, or a folder with either. How
-//! much memory the arena takes is known from the headers, and a model that takes more than is allowed
-//! (`--memory 16G`) is refused before anything is allocated. Then threads take one range after another
-//! of a million elements, read and widen it to its place: besides the arena each needs 64 KiB.
+//! The model is a safetensors file, the index of a sharded model, or a folder that holds either.
+//! The size of the arena is computed from the headers. A model that needs more memory than allowed
+//! (`--memory 16G`) is refused before anything is allocated. Threads then take ranges of about a
+//! million elements in turn, and read and convert each into its part of the arena. Each thread
+//! needs another 64 KiB.
 
 #![allow(clippy::restriction, clippy::pedantic)]
 
@@ -20,7 +21,8 @@ use safetensors_zero::{FileError, Shards, TensorInfo};
 
 const USAGE: &str = "usage: load_model PATH [--memory BYTES[K|M|G]] [--threads N] [--means]";
 
-/// Elements that a thread reads at a time: large enough for the disk, small enough to share out.
+/// The number of elements that a thread reads at a time: large enough for efficient reads, small
+/// enough to balance the threads.
 const PART: usize = if cfg!(test) { 1 << 12 } else { 1 << 20 };
 
 fn main() -> ExitCode {
@@ -42,7 +44,7 @@ fn main() -> ExitCode {
 
 struct Options {
     path: String,
-    /// Bytes that the arena may take.
+    /// The maximum size of the arena in bytes.
     memory: u64,
     threads: usize,
     means: bool,
@@ -60,19 +62,23 @@ impl Options {
                 "--memory" => options.memory = bytes(&value()?)?,
                 "--threads" => {
                     let value = value()?;
-                    options.threads = value.parse().map_err(|_| format!("{value:?} threads"))?;
+                    let threads = value.parse();
+                    options.threads =
+                        threads.map_err(|_| format!("{value:?} is not a number of threads"))?;
                 }
-                _ if argument.starts_with("--") => return Err(format!("what is {argument}?")),
-                _ if path.is_some() => return Err("one path is enough".into()),
+                _ if argument.starts_with("--") => {
+                    return Err(format!("unknown option {argument}"))
+                }
+                _ if path.is_some() => return Err("more than one path".into()),
                 _ => path = Some(argument),
             }
         }
-        options.path = path.ok_or("which model?")?;
+        options.path = path.ok_or("missing path of a model")?;
         Ok(options)
     }
 }
 
-/// `64`, `64K`, `64M`, `64G`.
+/// Parses a number of bytes: `64`, `64K`, `64M`, or `64G`.
 fn bytes(text: &str) -> Result<u64, String> {
     let (digits, shift) = match text.as_bytes().last() {
         Some(b'K') => (&text[..text.len() - 1], 10),
@@ -82,7 +88,7 @@ fn bytes(text: &str) -> Result<u64, String> {
     };
     let number: Option<u64> = digits.parse().ok();
     let bytes = number.and_then(|number| number.checked_mul(1 << shift));
-    bytes.ok_or_else(|| format!("{text:?} is no number of bytes"))
+    bytes.ok_or_else(|| format!("{text:?} is not a number of bytes"))
 }
 
 fn run(options: &Options) -> Result<(), String> {
@@ -112,15 +118,15 @@ fn mean(values: &[f32]) -> f64 {
     values.iter().map(|value| f64::from(*value)).sum::<f64>() / values.len() as f64
 }
 
-/// Where each tensor goes in the arena.
+/// The place of each tensor in the arena.
 struct Plan<'m> {
     tensors: Vec<(TensorInfo<'m>, Range<usize>)>,
-    /// Of all tensors, and of the arena.
+    /// The number of elements of all tensors, and so of the arena.
     elements: usize,
 }
 
 impl<'m> Plan<'m> {
-    /// Reads the headers of all shards. The arena has to fit so many bytes.
+    /// Reads the headers of all shards. Fails if the arena would exceed `memory` bytes.
     fn new(model: &'m Shards, memory: u64) -> Result<Plan<'m>, String> {
         let mut tensors = Vec::new();
         let mut elements: u64 = 0;
@@ -129,12 +135,12 @@ impl<'m> Plan<'m> {
             if !info.dtype.has_f32() {
                 return Err(format!("{:?} is {}, which f32 cannot hold", info.name, info.dtype));
             }
-            // Headers may tell of more elements than there is memory in the world.
+            // Checked, because a header can claim any number of elements.
             let end = elements.saturating_add(info.elements());
             let needed = end.saturating_mul(size_of::<f32>() as u64);
             if needed > memory {
                 return Err(format!(
-                    "up to {:?} alone the model takes {needed} bytes as f32, and {memory} are allowed",
+                    "up to {:?}, the model needs {needed} bytes as f32, but {memory} are allowed",
                     info.name,
                 ));
             }
@@ -147,15 +153,15 @@ impl<'m> Plan<'m> {
     }
 }
 
-/// A part of a tensor, and where it goes.
+/// A part of a tensor, and its place in the arena.
 struct Part<'a, 'm> {
     info: &'a TensorInfo<'m>,
-    /// Its first element, counted in the tensor.
+    /// The position of its first element in the tensor.
     first: u64,
     place: &'a mut [f32],
 }
 
-/// Reads a model into an arena, by so many threads.
+/// Reads a model into an arena with the given number of threads.
 fn load(
     model: &Shards,
     plan: &Plan<'_>,
@@ -163,7 +169,7 @@ fn load(
     progress: &Progress,
 ) -> Result<Vec<f32>, String> {
     let mut arena = Vec::new();
-    let no_memory = |_| format!("there is no memory for {} elements", plan.elements);
+    let no_memory = |_| format!("not enough memory for {} elements", plan.elements);
     arena.try_reserve_exact(plan.elements).map_err(no_memory)?;
     arena.resize(plan.elements, 0.0);
 
@@ -193,14 +199,14 @@ fn load(
     Ok(arena)
 }
 
-/// All parts of a model, none of which overlap.
+/// Splits the arena into the parts of all tensors.
 fn parts<'a, 'm>(
     plan: &'a Plan<'m>,
     arena: &'a mut [f32],
 ) -> impl Iterator<Item = Part<'a, 'm>> + Send {
     let mut rest = arena;
     plan.tensors.iter().flat_map(move |(info, place)| {
-        // The plan's places follow one another and end where the arena ends.
+        // The plan's places are contiguous and fill the arena.
         let (tensor, after) = std::mem::take(&mut rest).split_at_mut(place.len());
         rest = after;
         let firsts = (0..).step_by(PART);
@@ -209,12 +215,12 @@ fn parts<'a, 'm>(
 }
 
 fn read(model: &Shards, part: Part<'_, '_>) -> Result<(), FileError> {
-    // Asked for anew each time, so that a model of many shards need not keep them all open.
+    // Looked up each time, so that a model of many shards doesn't keep all of them open.
     let tensor = model.tensor(&part.info.name.to_cow())?;
     tensor.dequant_range(part.first, part.place)
 }
 
-/// Tells on stderr how far it is: on a terminal in place, elsewhere in a few lines.
+/// Prints progress on stderr: in place on a terminal, otherwise as four lines.
 struct Progress {
     total: usize,
     done: AtomicUsize,
@@ -251,7 +257,7 @@ mod tests {
 
     use super::*;
 
-    /// A folder that goes when the test is over.
+    /// A temporary folder, removed when dropped.
     struct Folder(PathBuf);
 
     impl Folder {
@@ -275,7 +281,8 @@ mod tests {
         }
     }
 
-    /// A file of one tensor of each dtype but C64, of so many elements, named by the dtype and a suffix.
+    /// Returns tensor names and a file with a tensor of each dtype but C64. A name is the dtype and
+    /// the suffix.
     fn shard(suffix: &str, elements: usize) -> (Vec<String>, Vec<u8>) {
         let (mut names, mut entries, mut data) = (Vec::new(), Vec::new(), Vec::<u8>::new());
         for dtype in Dtype::ALL.iter().filter(|dtype| dtype.has_f32()) {
@@ -292,7 +299,7 @@ mod tests {
         (names, file)
     }
 
-    /// One tensor after the other, each of its file.
+    /// Reads one tensor after another, opening its file each time.
     fn naive(model: &Shards) -> Vec<u32> {
         let mut bits = Vec::new();
         for tensor in model.tensors() {
@@ -321,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_loads_as_it_does_tensor_by_tensor() {
+    fn loading_a_file_equals_reading_its_tensors() {
         check(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/animals.safetensors")));
         let folder = Folder::new("file");
         let path = folder.write("model.safetensors", shard("x", 3 * PART + 4).1);
@@ -329,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn shards_load_as_they_do_one_by_one() {
+    fn loading_shards_equals_reading_their_tensors() {
         let folder = Folder::new("shards");
         let mut map = Vec::new();
         for (number, elements) in [4, 0, 1000, 12].into_iter().enumerate() {
@@ -345,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded_to_the_byte() {
+    fn memory_limit_is_exact() {
         let folder = Folder::new("memory");
         let model = Shards::open(folder.write("a.safetensors", shard("x", 4).1)).unwrap();
         let needed = 21 * 4 * 4;
@@ -355,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_that_cannot_be_read_is_an_error() {
+    fn reports_a_truncated_file() {
         let folder = Folder::new("shrunk");
         let (_, file) = shard("x", 4);
         let path = folder.write("a.safetensors", &file);
@@ -372,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn options_are_read() {
+    fn parses_options() {
         let parse = |text: &str| Options::parse(text.split_whitespace().map(str::to_owned));
         let options = parse("--memory 3M a.safetensors --threads 7").unwrap();
         assert_eq!((options.memory, options.threads, options.means), (3 << 20, 7, false));

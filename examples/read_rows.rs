@@ -1,10 +1,10 @@
-//! Reads rows of a table as `f32`: a range of them, or some to compare.
+//! Reads rows of a table as `f32`: a range, or single rows to compare.
 //!
 //! cargo run --example read_rows -- examples/animals.safetensors embedding.weight 0..3
 //! cargo run --example read_rows -- examples/animals.safetensors embedding.weight 0 1 7
 //!
-//! Of a range it prints the numbers, of row numbers also how alike the rows are (the cosine of the
-//! angle between them). Only the rows asked for are widened, however large the table.
+//! For a range, prints the values. For several row numbers, prints the cosine similarity of each
+//! pair. Only the requested rows are converted, however large the table is.
 
 #![allow(clippy::restriction, clippy::pedantic)]
 
@@ -30,12 +30,12 @@ fn run(arguments: Vec<String>) -> Result<(), String> {
     let file = std::fs::read(path).map_err(|error| format!("{path}: {error}"))?;
     let in_file = |error: safetensors_zero::Error| format!("{path}: {}", error.in_file(&file));
 
-    // Slots on the stack are enough for a thousand tensors; the error tells if there are more.
+    // The slots on the stack are enough for 1,000 tensors. More are an error with the number.
     let mut slots = [TensorSlot::EMPTY; 1000];
     let tensors = SafeTensors::parse(&file, &mut slots).map_err(in_file)?;
     let table = tensors.tensor(name).map_err(|error| {
         let names: Vec<String> = tensors.names().take(10).map(|name| format!("{name:?}")).collect();
-        format!("{path}: {name}: {error}; there are {}", names.join(", "))
+        format!("{path}: {name}: {error}; the file has {}", names.join(", "))
     })?;
     println!("{} {} {}", table.name(), table.dtype(), table.shape());
 
@@ -70,16 +70,16 @@ fn run(arguments: Vec<String>) -> Result<(), String> {
 }
 
 fn number(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| format!("{text:?} is no row number; {USAGE}"))
+    text.parse().map_err(|_| format!("{text:?} is not a row number; {USAGE}"))
 }
 
-/// The rows of a range, each a vector. One after the other, so that a wrong range allocates nothing.
+/// Reads a range of rows, each as a vector.
 fn read(
     table: &TensorView<'_>,
     range: Range<u64>,
 ) -> Result<Vec<Vec<f32>>, safetensors_zero::Error> {
     let row_len = table.row_len()?;
-    // The range is checked here, as a whole, before the first row is read.
+    // Checks the whole range first, so that an invalid one allocates nothing.
     table.slice(&[range.clone().into()])?;
     range
         .map(|row| {
@@ -90,7 +90,7 @@ fn read(
         .collect()
 }
 
-/// The cosine of the angle between two vectors: 1 if they point the same way.
+/// Returns the cosine of the angle between two vectors: 1 if they point in the same direction.
 fn cosine(a: &[f32], b: &[f32]) -> f64 {
     let dot = |a: &[f32], b: &[f32]| -> f64 {
         a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()

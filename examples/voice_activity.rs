@@ -1,18 +1,19 @@
-//! Tells where speech is in a recording, with Silero's network of 1.2 MB.
+//! Finds speech in a recording with Silero's network of 1.2 MB.
 //!
 //! cargo run --release --example voice_activity -- MODEL PCM
 //!
-//! MODEL is silero_vad_16k.safetensors, which is part of a Python package:
+//! MODEL is silero_vad_16k.safetensors from a Python package:
 //!
 //! pip download --no-deps silero-vad==6.2.3
 //! unzip -j silero_vad-6.2.3-*.whl silero_vad/data/silero_vad_16k.safetensors
 //!
-//! PCM is sound without a header, one channel, 16,000 Hz, 16 bits, little-endian:
+//! PCM is raw sound: one channel, 16,000 Hz, 16 bits, little-endian, without a header:
 //!
 //! ffmpeg -i RECORDING -ac 1 -ar 16000 -f s16le PCM
 //!
-//! A line for every 32 ms: when, how likely it is speech, and a bar. Of the weights no more than 512
-//! bytes are in memory at once, read from the file as they are needed; nothing is allocated for them.
+//! Prints a line for every 32 ms: the time, the probability of speech, and a bar. The weights are
+//! read from the file as they are needed. At most 512 bytes of them are in memory at a time, and
+//! nothing is allocated for them.
 
 #![allow(clippy::restriction, clippy::pedantic, unreachable_pub)]
 
@@ -52,7 +53,7 @@ fn run(arguments: Vec<String>) -> Result<(), String> {
     for (number, bytes) in sound.chunks_exact(2 * CHUNK).enumerate() {
         let sample = |at: usize| i16::from_le_bytes([bytes[2 * at], bytes[2 * at + 1]]);
         let chunk = std::array::from_fn(sample);
-        let probability = network.hear(&chunk, &mut weights).map_err(in_file(model))?;
+        let probability = network.process(&chunk, &mut weights).map_err(in_file(model))?;
         let seconds = (number * CHUNK) as f32 / 16_000.0;
         let bar = "#".repeat((probability * 40.0).round() as usize);
         println!("{seconds:7.2} s {probability:.4} {bar}");
@@ -60,7 +61,7 @@ fn run(arguments: Vec<String>) -> Result<(), String> {
     Ok(())
 }
 
-/// The message that something is wrong with a file.
+/// Returns a function that puts a file's path before an error's message.
 fn in_file<E: Display>(path: &str) -> impl Fn(E) -> String + '_ {
     move |error| format!("{path}: {error}")
 }

@@ -1,4 +1,4 @@
-//! Finds the model, and tells the linker where memory is.
+//! Finds the model and passes the memory layout to the linker.
 
 use std::path::Path;
 

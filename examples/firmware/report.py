@@ -1,4 +1,4 @@
-"""Compares what an image printed with the golden probabilities, and prints what it takes.
+"""Compares an image's output with the golden probabilities and prints the memory that it needs.
 
 Usage: size -A IMAGE | python3 report.py (flash | spi) OUTPUT
 """
@@ -23,19 +23,19 @@ def main():
         lines = file.read().splitlines()
     found = [float(line) for line in lines[: len(golden)]]
     if len(found) != len(golden):
-        sys.exit(f"{len(found)} probabilities, not {len(golden)}")
-    furthest = max(abs(a - b) for a, b in zip(found, golden))
-    if not furthest <= TOLERANCE:
-        sys.exit(f"a probability is {furthest} from that of the other engine")
-    print(f"{len(found)} probabilities, none further than {furthest:.1e} from another engine's")
+        sys.exit(f"{len(found)} probabilities, expected {len(golden)}")
+    largest = max(abs(a - b) for a, b in zip(found, golden))
+    if not largest <= TOLERANCE:
+        sys.exit(f"a probability differs by {largest} from the other engine's")
+    print(f"{len(found)} probabilities, largest difference from another engine {largest:.1e}")
 
-    # Lines of name, size and address.
+    # Each line has a section's name, size and address.
     fields = [line.split() for line in sys.stdin]
     sizes = {line[0]: int(line[1]) for line in fields if len(line) == 3 and line[1].isdigit()}
     files = os.path.getsize(SOUND) + (os.path.getsize(MODEL) if image == "flash" else 0)
     flash = sum(sizes.get(name, 0) for name in (".vector_table", ".text", ".rodata", ".data"))
-    what = "the sound and the model" if image == "flash" else "the sound"
-    print(f"flash: {flash - files} bytes, without {what}")
+    excluded = "the sound and the model" if image == "flash" else "the sound"
+    print(f"flash: {flash - files} bytes, without {excluded}")
     print(f"static RAM: {sum(sizes.get(name, 0) for name in ('.data', '.bss', '.uninit'))} bytes")
     print("\n".join(lines[len(golden) :]))
 

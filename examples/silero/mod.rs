@@ -1,41 +1,45 @@
-//! Silero's voice-activity network (MIT), for 16 kHz: how likely a chunk of sound holds speech.
+//! Silero's voice-activity network (MIT) for 16 kHz, which computes the probability that a chunk of
+//! sound contains speech.
 //!
-//! Nothing here needs `std` or an allocator: the example `voice_activity` and the firmware in
-//! `examples/firmware` are built of the same code. Weights come a piece at a time through
-//! [`Weights`], so they may be in memory, in flash, or behind a bus; each is read once a chunk.
+//! Nothing here needs `std` or an allocator. The example `voice_activity` and the firmware in
+//! `examples/firmware` share this code. Weights are requested piece by piece through [`Weights`],
+//! so they can be in memory, in flash, or behind a bus. Each weight is read once per chunk.
 //!
-//! The network: 512 samples, with the 64 before them and 64 reflected after them; a short-time
-//! Fourier transform, written as a convolution, and its magnitudes; four convolutions, each with
-//! ReLU; one step of an LSTM; ReLU, one row of weights, and the sigmoid.
+//! The network:
+//! - 512 samples, preceded by the last 64 and followed by 64 reflected ones
+//! - a short-time Fourier transform, written as a convolution, and its magnitudes
+//! - four convolutions, each with ReLU
+//! - one step of an LSTM
+//! - ReLU, one row of weights, and the sigmoid
 
 pub mod weights;
 
 use weights::{Tensor, Weights, PIECE};
 
-/// Samples of a chunk.
+/// The number of samples in a chunk.
 pub const CHUNK: usize = 512;
-/// Samples before a chunk that the network hears again.
+/// The number of samples before a chunk that the network uses again.
 const CONTEXT: usize = 64;
-const HEARD: usize = CONTEXT + CHUNK;
+const WINDOW: usize = CONTEXT + CHUNK;
 const REFLECTED: usize = 64;
 
-/// Frequencies of the transform, each of which has a real and an imaginary row.
+/// The number of frequencies of the transform. Each has a real and an imaginary row.
 const BINS: usize = 129;
 /// The width of the LSTM.
 const UNITS: usize = 128;
-/// Frames of the transform; no layer has more places.
+/// The number of frames of the transform. No layer has more places.
 const FRAMES: usize = 4;
 
-/// A convolution over time: each row of its weights is laid over the input at some places.
+/// A convolution over time. Each row of its weights is applied to the input at several places.
 struct Layer {
     weight: Tensor,
     bias: Option<Tensor>,
     rows: usize,
-    /// Elements of a row are `channels` times `taps`.
+    /// A row has `channels` times `taps` elements.
     channels: usize,
     taps: usize,
     stride: usize,
-    /// Elements of one channel of the input, its padding included.
+    /// The number of elements in one channel of the input, padding included.
     width: usize,
 }
 
@@ -45,17 +49,18 @@ impl Layer {
         Layer { weight, bias, rows, channels, taps, stride, width }
     }
 
-    /// Elements of the whole input.
+    /// Returns the number of elements in the whole input.
     const fn input(&self) -> usize {
         self.channels * self.width
     }
 
-    /// Places at which a row is laid, and so elements of one channel of the output.
+    /// Returns the number of places where a row is applied, which is the number of elements in one
+    /// channel of the output.
     const fn places(&self) -> usize {
         (self.width - self.taps) / self.stride + 1
     }
 
-    /// Computes row after row, and gives each to `each`, with its number.
+    /// Computes each row and calls `each` with its number and values.
     fn run<W: Weights>(
         &self,
         weights: &mut W,
@@ -63,7 +68,7 @@ impl Layer {
         mut each: impl FnMut(usize, &[f32]),
     ) -> Result<(), W::Error> {
         let row_len = self.channels * self.taps;
-        // Whole channels, if more than one fits.
+        // Whole channels, if at least one fits.
         let piece_len = if self.taps < PIECE { PIECE - PIECE % self.taps } else { PIECE };
         for row in 0..self.rows {
             let mut sums = [0.0; FRAMES];
@@ -76,10 +81,10 @@ impl Layer {
                 let piece = weights.piece(self.weight, row * row_len + first, len)?;
                 let (mut channel, mut tap) = (first / self.taps, first % self.taps);
                 for taps in piece.chunks(self.taps) {
-                    let heard = &input[channel * self.width + tap..][..self.width - tap];
+                    let samples = &input[channel * self.width + tap..][..self.width - tap];
                     for (place, sum) in sums.iter_mut().enumerate() {
-                        let heard = &heard[place * self.stride..];
-                        *sum += taps.iter().zip(heard).map(|(weight, x)| weight * x).sum::<f32>();
+                        let samples = &samples[place * self.stride..];
+                        *sum += taps.iter().zip(samples).map(|(weight, x)| weight * x).sum::<f32>();
                     }
                     (channel, tap) = (channel + 1, 0);
                 }
@@ -89,7 +94,7 @@ impl Layer {
         Ok(())
     }
 
-    /// Computes all rows with ReLU into `out`, with `padding` zeros at both ends of each.
+    /// Computes all rows with ReLU into `out`, with `padding` zeros at both ends of each row.
     fn relu<W: Weights>(
         &self,
         weights: &mut W,
@@ -108,7 +113,7 @@ impl Layer {
     }
 }
 
-const TRANSFORM: Layer = Layer::new(Tensor::Stft, None, 128, HEARD + REFLECTED);
+const TRANSFORM: Layer = Layer::new(Tensor::Stft, None, 128, WINDOW + REFLECTED);
 const CONV1: Layer = Layer::new(Tensor::Conv1, Some(Tensor::Conv1Bias), 1, FRAMES + 2);
 const CONV2: Layer = Layer::new(Tensor::Conv2, Some(Tensor::Conv2Bias), 2, FRAMES + 2);
 const CONV3: Layer = Layer::new(Tensor::Conv3, Some(Tensor::Conv3Bias), 2, 2 + 2);
@@ -117,7 +122,7 @@ const LSTM_INPUT: Layer = Layer::new(Tensor::LstmInput, Some(Tensor::LstmInputBi
 const LSTM_STATE: Layer = Layer::new(Tensor::LstmState, Some(Tensor::LstmStateBias), 1, 1);
 const LAST: Layer = Layer::new(Tensor::Last, Some(Tensor::LastBias), 1, 1);
 
-/// What the network remembers between chunks, and room for what it computes: 10 KB.
+/// The network's state between chunks, and its buffers: 10 KB.
 pub struct Network {
     context: [f32; CONTEXT],
     /// The LSTM's output and its cell.
@@ -129,7 +134,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// A network that has heard nothing.
+    /// Creates a network in its initial state.
     pub const fn fresh() -> Network {
         Network {
             context: [0.0; CONTEXT],
@@ -141,20 +146,20 @@ impl Network {
         }
     }
 
-    /// The probability that the chunk holds speech. Chunks have to follow one another.
-    pub fn hear<W: Weights>(
+    /// Returns the probability that a chunk contains speech. Chunks have to be passed in order.
+    pub fn process<W: Weights>(
         &mut self,
         chunk: &[i16; CHUNK],
         weights: &mut W,
     ) -> Result<f32, W::Error> {
-        self.take(chunk);
+        self.load(chunk);
         self.magnitudes(weights)?;
         let Network { even, odd, .. } = self;
         CONV1.relu(weights, even, &mut odd[..CONV2.input()], 1)?;
         CONV2.relu(weights, odd, &mut even[..CONV3.input()], 1)?;
         CONV3.relu(weights, even, &mut odd[..CONV4.input()], 1)?;
         CONV4.relu(weights, odd, &mut even[..UNITS], 0)?;
-        self.remember(weights)?;
+        self.step_lstm(weights)?;
 
         let Network { state, even, .. } = self;
         for (place, value) in even.iter_mut().zip(&*state) {
@@ -165,21 +170,21 @@ impl Network {
         Ok(sigmoid(logit))
     }
 
-    /// Puts the samples together: those before, the chunk, and its end reflected.
-    fn take(&mut self, chunk: &[i16; CHUNK]) {
+    /// Fills the window: the context, the chunk, and its reflected end.
+    fn load(&mut self, chunk: &[i16; CHUNK]) {
         let (before, rest) = self.samples.split_at_mut(CONTEXT);
         before.copy_from_slice(&self.context);
         for (place, sample) in rest.iter_mut().zip(chunk) {
             *place = f32::from(*sample) / 32768.0;
         }
-        let (heard, reflected) = self.samples.split_at_mut(HEARD);
-        self.context.copy_from_slice(&heard[CHUNK..]);
-        for (place, sample) in reflected.iter_mut().zip(heard.iter().rev().skip(1)) {
+        let (window, reflected) = self.samples.split_at_mut(WINDOW);
+        self.context.copy_from_slice(&window[CHUNK..]);
+        for (place, sample) in reflected.iter_mut().zip(window.iter().rev().skip(1)) {
             *place = *sample;
         }
     }
 
-    /// Transforms the samples into magnitudes, with a zero at both ends of each frequency.
+    /// Transforms the samples into magnitudes, with a zero at both ends of each frequency's row.
     fn magnitudes<W: Weights>(&mut self, weights: &mut W) -> Result<(), W::Error> {
         let Network { samples, even, .. } = self;
         even.fill(0.0);
@@ -196,8 +201,8 @@ impl Network {
         })
     }
 
-    /// One step of the LSTM, whose gates stand one after the other: input, forget, cell, output.
-    fn remember<W: Weights>(&mut self, weights: &mut W) -> Result<(), W::Error> {
+    /// Runs one step of the LSTM. Its gates are stored in the order input, forget, cell, output.
+    fn step_lstm<W: Weights>(&mut self, weights: &mut W) -> Result<(), W::Error> {
         let Network { state, cell, even, odd, .. } = self;
         let gates = &mut odd[..4 * UNITS];
         LSTM_INPUT.run(weights, even, |row, values| gates[row] = values[0])?;

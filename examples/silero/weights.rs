@@ -1,20 +1,20 @@
-//! Where the network's weights come from: views of a file in memory or in flash, or a source that
-//! is read a piece at a time.
+//! The sources of the network's weights: views of a file in memory or in flash, or a source that is
+//! read piece by piece.
 
 use core::fmt;
 
 use safetensors_zero::{Dtype, Error, ReadError, Reader, SafeTensors, Source, Table};
 
-/// Elements that are asked for at once, at most: 512 bytes.
+/// The maximum number of elements in a piece: 512 bytes.
 pub const PIECE: usize = 128;
 
-/// What the network has to do with its weights.
+/// Access to the network's weights.
 pub trait Weights {
-    /// Why weights could not be read.
+    /// The error of a failed read.
     type Error;
 
-    /// Elements of a tensor, from `first` on: as many as asked for, which are in the tensor, and at
-    /// most [`PIECE`].
+    /// Returns `len` elements of a tensor from `first` on. They have to be inside the tensor, and
+    /// `len` is at most [`PIECE`].
     fn piece(&mut self, tensor: Tensor, first: usize, len: usize) -> Result<&[f32], Self::Error>;
 }
 
@@ -41,7 +41,7 @@ pub enum Tensor {
 impl Tensor {
     pub const COUNT: usize = 15;
 
-    /// Names and shapes in the file, in the order of the variants.
+    /// The tensors' names and shapes in the file, in the order of the variants.
     const FILE: [(&'static str, &'static [u64]); Tensor::COUNT] = [
         ("stft_conv.weight", &[258, 1, 256]),
         ("conv1.weight", &[128, 129, 3]),
@@ -64,7 +64,7 @@ impl Tensor {
         Tensor::FILE[self as usize].0
     }
 
-    /// The first three dimensions, ones where there are fewer.
+    /// Returns the first three dimensions, padded with ones.
     pub(super) const fn shape(self) -> [usize; 3] {
         let dimensions = Tensor::FILE[self as usize].1;
         let mut shape = [1; 3];
@@ -77,47 +77,47 @@ impl Tensor {
     }
 }
 
-/// What a file has to be for this network and is not.
+/// Why a file doesn't fit the network.
 #[derive(Debug, Clone, Copy)]
-pub enum Unfit {
-    /// It has not this tensor, or not as elements that can be viewed in place.
+pub enum Mismatch {
+    /// The tensor is missing, or can't be viewed in place.
     Tensor(&'static str, Error),
-    /// This tensor has another dtype than F32, or another shape than this.
+    /// The tensor's dtype isn't F32, or its shape isn't this one.
     Shape(&'static str, &'static [u64]),
 }
 
-impl fmt::Display for Unfit {
+impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Unfit::Tensor(name, error) => write!(f, "tensor {name:?}: {error}"),
-            Unfit::Shape(name, shape) => write!(f, "tensor {name:?} is not F32 {shape:?}"),
+            Mismatch::Tensor(name, error) => write!(f, "tensor {name:?}: {error}"),
+            Mismatch::Shape(name, shape) => write!(f, "tensor {name:?} is not F32 {shape:?}"),
         }
     }
 }
 
-/// Whether the file has all of the network's tensors, in their shapes.
-fn check(table: &Table<'_, '_>) -> Result<(), Unfit> {
+/// Checks that the file has all of the network's tensors with their shapes.
+fn check(table: &Table<'_, '_>) -> Result<(), Mismatch> {
     for (name, shape) in Tensor::FILE {
-        let info = table.info(name).map_err(|error| Unfit::Tensor(name, error))?;
+        let info = table.info(name).map_err(|error| Mismatch::Tensor(name, error))?;
         if info.dtype != Dtype::F32 || !info.shape.iter().eq(shape.iter().copied()) {
-            return Err(Unfit::Shape(name, shape));
+            return Err(Mismatch::Shape(name, shape));
         }
     }
     Ok(())
 }
 
-/// Weights of a file that is in memory, as it is there: nothing is copied.
+/// Weights of a file in memory, used in place without copying.
 pub struct Resident<'a> {
     tensors: [&'a [f32]; Tensor::COUNT],
 }
 
 impl<'a> Resident<'a> {
-    pub fn open(file: &SafeTensors<'a, '_>) -> Result<Self, Unfit> {
+    pub fn open(file: &SafeTensors<'a, '_>) -> Result<Self, Mismatch> {
         check(file.table())?;
         let mut tensors: [&[f32]; Tensor::COUNT] = [&[]; Tensor::COUNT];
         for (place, (name, _)) in tensors.iter_mut().zip(Tensor::FILE) {
             let elements = file.tensor(name).and_then(|view| view.as_slice::<f32>());
-            *place = elements.map_err(|error| Unfit::Tensor(name, error))?;
+            *place = elements.map_err(|error| Mismatch::Tensor(name, error))?;
         }
         Ok(Resident { tensors })
     }
@@ -131,14 +131,14 @@ impl Weights for Resident<'_> {
     }
 }
 
-/// Weights that stay where they are: what is in memory of them is one piece.
+/// Weights that stay in their source. Only one piece is in memory at a time.
 pub struct Streamed<'r, 'a, 's, S> {
     reader: &'r Reader<'a, 's, S>,
     piece: [f32; PIECE],
 }
 
 impl<'r, 'a, 's, S: Source> Streamed<'r, 'a, 's, S> {
-    pub fn open(reader: &'r Reader<'a, 's, S>) -> Result<Self, Unfit> {
+    pub fn open(reader: &'r Reader<'a, 's, S>) -> Result<Self, Mismatch> {
         check(reader.table())?;
         Ok(Streamed { reader, piece: [0.0; PIECE] })
     }
@@ -149,9 +149,9 @@ impl<S: Source> Weights for Streamed<'_, '_, '_, S> {
 
     fn piece(&mut self, tensor: Tensor, first: usize, len: usize) -> Result<&[f32], Self::Error> {
         let piece = &mut self.piece[..len];
-        // A tensor is found by some 400 instructions; to keep all 15 takes 1.5 KB.
+        // A look-up takes about 400 instructions. Keeping all 15 tensors would take 1.5 KB.
         let tensor = self.reader.tensor(tensor.name())?;
-        // F32 passes through another buffer on big-endian machines only.
+        // F32 needs the extra buffer only on big-endian machines.
         tensor.dequant_range(first as u64, piece, &mut [0; 8])?;
         Ok(piece)
     }

@@ -1,4 +1,4 @@
-//! The board: its stack, how it ends, and what it does in a panic.
+//! The board: its stack, its exit, and its panic handler.
 
 use core::fmt::Display;
 use core::panic::PanicInfo;
@@ -11,17 +11,17 @@ extern "C" {
     static _stack_end: u32;
 }
 
-/// Prints how deep the stack has been, in bytes. It was painted before `main`.
+/// Prints the peak stack usage in bytes. The stack is painted before `main`.
 pub fn print_stack() {
     let (top, bottom) = (&raw const _stack_start as usize, &raw const _stack_end as usize);
     let words = (bottom..top).step_by(size_of::<u32>());
-    // SAFETY: the linker has set this range aside for the stack, and nothing writes while it is read.
+    // SAFETY: the linker reserves this range for the stack, and nothing writes to it meanwhile.
     let painted = |at: &usize| unsafe { (*at as *const u32).read_volatile() } == STACK_PAINT_VALUE;
     let unused = words.take_while(painted).count() * size_of::<u32>();
     hprintln!("stack: {} bytes", top - bottom - unused);
 }
 
-/// The value, or the end of the run with the error printed.
+/// Returns the value, or prints the error and exits.
 pub fn ok<T, E: Display>(result: Result<T, E>) -> T {
     match result {
         Ok(value) => value,
@@ -32,7 +32,7 @@ pub fn ok<T, E: Display>(result: Result<T, E>) -> T {
     }
 }
 
-/// Ends the run.
+/// Exits QEMU.
 pub fn stop(status: debug::ExitStatus) -> ! {
     loop {
         debug::exit(status);

@@ -1,16 +1,17 @@
-//! A simulated SPI NOR flash chip of 2 MiB, with the model in it. Its memory is a file of the machine
-//! that runs QEMU, read through semihosting: not a byte of it is in the image, or has an address.
+//! A simulated SPI NOR flash chip of 2 MiB that holds the model. Its contents are a file on QEMU's
+//! host, read through semihosting, so no byte of it is in the image or has an address.
 
 use cortex_m_semihosting::nr::open;
 use cortex_m_semihosting::syscall;
 use embedded_storage::nor_flash::{ErrorType, NorFlashErrorKind, ReadNorFlash};
 
 const CAPACITY: u32 = 2 << 20;
-/// Where in the chip the model is, and its bytes: what a table of partitions would say.
+/// The model's address in the chip. A real device would read it from a partition table.
 pub const FILE_START: u32 = 0x1_0000;
+/// The model's length in bytes.
 pub const FILE_LEN: u32 = include_bytes!(env!("MODEL")).len() as u32;
 
-/// The chip.
+/// The chip, which counts its reads.
 pub struct Chip {
     handle: usize,
     reads: u32,
@@ -20,20 +21,19 @@ pub struct Chip {
 impl Chip {
     pub fn power_up() -> Chip {
         let name = concat!(env!("MODEL"), "\0");
-        // SAFETY: the arguments are as the call wants them: a name that ends in a zero, how to open,
-        // and the name's length.
+        // SAFETY: OPEN takes a zero-terminated name, a mode, and the name's length without the zero.
         let handle = unsafe { syscall!(OPEN, name.as_ptr(), open::R_BINARY, name.len() - 1) };
         Chip { handle, reads: 0, bytes: 0 }
     }
 
-    /// How many reads there were, and of how many bytes.
+    /// Returns the number of reads and of bytes read.
     pub fn traffic(&self) -> (u32, u64) {
         (self.reads, self.bytes)
     }
 
-    /// Reads bytes that are in the file.
+    /// Reads bytes of the file. They have to be inside it.
     fn read_file(&self, at: u32, bytes: &mut [u8]) -> Result<(), NorFlashErrorKind> {
-        // SAFETY: `bytes` is memory that may be written, of this length.
+        // SAFETY: the pointer and the length are those of `bytes`, which is writable.
         let missing = unsafe {
             syscall!(SEEK, self.handle, at);
             syscall!(READ, self.handle, bytes.as_mut_ptr(), bytes.len())
@@ -60,7 +60,7 @@ impl ReadNorFlash for Chip {
         }
         self.reads += 1;
         self.bytes += bytes.len() as u64;
-        // What was never written is ones.
+        // Erased NOR flash reads as ones.
         bytes.fill(0xff);
         let before = FILE_START.saturating_sub(offset) as usize;
         let at = offset.saturating_sub(FILE_START);

@@ -1,4 +1,4 @@
-//! A part of a flash chip that holds a file, as a source to read it from.
+//! A flash partition that holds a file, as a source.
 
 use core::cell::RefCell;
 
@@ -13,15 +13,15 @@ pub struct Partition<F> {
 }
 
 impl<F: ReadNorFlash> Partition<F> {
-    /// The `len` bytes from `start` on.
+    /// Creates a partition of the `len` bytes from `start` on.
     pub fn new(flash: F, start: u32, len: u32) -> Partition<F> {
-        const { assert!(F::READ_SIZE == 1, "bytes are read at any address, in any number") };
+        const { assert!(F::READ_SIZE == 1, "reads must work at any address and length") };
         Partition { flash: RefCell::new(flash), start, len }
     }
 
-    /// Asks the chip something.
-    pub fn flash<T>(&self, ask: impl FnOnce(&F) -> T) -> T {
-        ask(&self.flash.borrow())
+    /// Calls `call` with the chip.
+    pub fn flash<T>(&self, call: impl FnOnce(&F) -> T) -> T {
+        call(&self.flash.borrow())
     }
 }
 

@@ -1,4 +1,4 @@
-//! The model is in the processor's own flash. It is read where it is: the weights are slices of it.
+//! The model is in the processor's flash. It is used in place: the weights are slices of it.
 
 #![no_std]
 #![no_main]
@@ -13,12 +13,11 @@ use safetensors_zero::{Limits, SafeTensors, TensorSlot};
 
 const FILE: &[u8] = include_bytes!(env!("MODEL"));
 
-/// Bytes that have to stand before the file so that its data begin at a multiple of four. The format
-/// does not promise that, and where the linker puts the file is not enough: what counts is the
-/// length of the header.
+/// The number of padding bytes before the file that align its data to four bytes. Aligning the file
+/// is not enough, because the format allows a header of any length.
 const BEFORE: usize = {
     let [a, b, c, d, ..] = *FILE else { panic!("no header") };
-    // Modulo four, the lowest byte would do.
+    // Only the length modulo four matters, so the lower half of the u64 is enough.
     let header = u32::from_le_bytes([a, b, c, d]);
     (4 - (8 + header as usize) % 4) % 4
 };

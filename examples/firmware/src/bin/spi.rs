@@ -1,5 +1,5 @@
-//! The model is in a flash chip behind a bus, out of the processor's reach. In memory are its header
-//! and, of the weights, the 512 bytes that are being used.
+//! The model is in a flash chip behind a bus, outside the processor's address space. Memory holds
+//! its header and the 512 bytes of weights that are in use.
 
 #![no_std]
 #![no_main]
