@@ -1,6 +1,6 @@
-//! Any bytes as elements of any dtype: what they become is what the definition says, a range is that
-//! part of the whole to the bit, from memory and from a source through a buffer of any size; a wrong
-//! request changes nothing; and the summary counts what there is.
+//! Dequantises any bytes as any dtype. Values match the dtype's definition. A range has the same bits
+//! as that part of the whole, from memory and from a source with a buffer of any size. A failed
+//! request leaves the output unchanged. The statistics match the values.
 
 #![no_main]
 
@@ -29,7 +29,7 @@ fn bits(values: &[f32]) -> Vec<u32> {
     values.iter().map(|value| value.to_bits()).collect()
 }
 
-/// What no element becomes: a NaN of this payload.
+/// A NaN with a payload that dequantisation never produces.
 const UNTOUCHED: f32 = f32::from_bits(0x7fc1_2345);
 
 fuzz_target!(|input: Input<'_>| -> Corpus {
@@ -43,7 +43,7 @@ fuzz_target!(|input: Input<'_>| -> Corpus {
     }
     let mut expected = naive::widen(dtype, input.data);
     if dtype.bitsize() == 6 {
-        // What is left over of three bytes holds none.
+        // An incomplete group of three bytes at the end has no elements.
         expected.truncate(input.data.len() / 3 * 4);
     }
     let mut whole = vec![UNTOUCHED; expected.len()];
@@ -77,7 +77,7 @@ fn refuses(data: &[u8]) {
     assert!(out.iter().all(|value| value.to_bits() == UNTOUCHED.to_bits()));
 }
 
-/// The same bytes as a tensor, in a file: as many rows as there are whole ones.
+/// Checks the same bytes as a tensor in a file, with as many whole rows as they fill.
 fn tensor(input: &Input<'_>, dtype: Dtype, whole: &[f32], first: usize, count: usize) {
     let columns = usize::from(input.columns) + 1;
     let mut rows = whole.len() / columns;
@@ -95,7 +95,7 @@ fn tensor(input: &Input<'_>, dtype: Dtype, whole: &[f32], first: usize, count: u
     let mut slots = [TensorSlot::EMPTY; 1];
     let tensors = SafeTensors::parse(&file, &mut slots).unwrap();
     let view = tensors.tensor("t").unwrap();
-    // Without rows nothing tells their size.
+    // Without data the length of a row is 0.
     assert_eq!(view.row_len(), Ok(if rows == 0 { 0 } else { columns as u64 }));
     let (mut text, mut slots) = (vec![0; file.len()], [TensorSlot::EMPTY; 1]);
     let reader = Reader::open(&*file, &mut text, &mut slots, &Limits::DEFAULT).unwrap();
@@ -109,7 +109,7 @@ fn tensor(input: &Input<'_>, dtype: Dtype, whole: &[f32], first: usize, count: u
     if let Some(part) = part {
         assert_eq!(bits(&out), bits(part), "{dtype} {first} {count} from a source");
     }
-    // The same numbers as rows.
+    // The same values, read as rows.
     let (begin, end) = (first.min(rows), (first + count).min(rows));
     let part = &whole[begin * columns..end * columns];
     let mut out = vec![UNTOUCHED; part.len()];
@@ -124,7 +124,8 @@ fn tensor(input: &Input<'_>, dtype: Dtype, whole: &[f32], first: usize, count: u
     check_stats(&stats, dtype, whole, data);
 }
 
-/// Checks that a summary of pieces is that of the whole. Sums in another order are rounded otherwise.
+/// Checks that statistics computed piece by piece match those of the whole. Means and deviations may
+/// differ slightly, because sums in another order round differently.
 fn same_stats(pieces: &Stats, whole: &Stats) {
     let (mut counts, mut others) = (*pieces, *whole);
     for stats in [&mut counts, &mut others] {
@@ -132,7 +133,7 @@ fn same_stats(pieces: &Stats, whole: &Stats) {
     }
     assert_eq!(counts, others);
     let (Some(min), Some(max)) = (whole.min, whole.max) else { return };
-    // Subnormal numbers have fewer digits to be close in.
+    // Subnormal numbers have less precision, so a relative tolerance is too strict for them.
     let scale = min.abs().max(max.abs()).max(1e-290);
     for stats in [pieces, whole] {
         let mean = stats.mean.unwrap();
@@ -141,12 +142,12 @@ fn same_stats(pieces: &Stats, whole: &Stats) {
     }
     let close = |a: Option<f64>, b: Option<f64>| (a.unwrap() - b.unwrap()).abs() <= scale * 1e-6;
     assert!(close(pieces.mean, whole.mean), "{pieces:?} {whole:?}");
-    // Outside of this the squares of deviations are infinite, or zero.
+    // Outside this range the squares of deviations overflow or underflow.
     let squares = (1e-150..1e150).contains(&scale);
     assert!(!squares || close(pieces.std_dev, whole.std_dev), "{pieces:?} {whole:?}");
 }
 
-/// Checks a summary against counts of the widened values, where widening cannot change them.
+/// Checks statistics against the dequantised values, as far as rounding to `f32` can't change them.
 fn check_stats(stats: &Stats, dtype: Dtype, whole: &[f32], data: &[u8]) {
     let count = |is: fn(f64) -> bool| {
         let values = whole.iter().map(|value| f64::from(*value));

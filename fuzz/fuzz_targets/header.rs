@@ -1,5 +1,5 @@
-//! Headers that are nearly right: entries whose offsets follow one another but for a few, names that
-//! clash, dtypes and shapes that nearly fit, spelled in many ways. See `whole` for what is checked.
+//! Builds headers that are nearly valid: mostly contiguous offsets, duplicate names, dtypes and
+//! shapes that nearly fit, in many spellings. See `whole` for the checks.
 
 #![no_main]
 
@@ -19,13 +19,13 @@ mod whole;
 #[derive(Debug, Arbitrary)]
 struct Input<'a> {
     members: Vec<Member<'a>>,
-    /// What comes between tokens.
+    /// White space between tokens.
     space: Space,
     /// Shuffles the members.
     order: Vec<u8>,
-    /// More or fewer bytes of data than the entries tell of.
+    /// The difference between the data's length and the one that the entries need.
     data_delta: Option<i8>,
-    /// Stands after the header's object.
+    /// Text after the header's object.
     tail: &'a str,
 }
 
@@ -34,7 +34,7 @@ enum Member<'a> {
     Tensor(Tensor<'a>),
     Metadata(Vec<(Name<'a>, &'a str)>),
     NullMetadata,
-    /// A piece of text as it is.
+    /// Any text.
     Text(&'a str),
 }
 
@@ -44,7 +44,7 @@ struct Tensor<'a> {
     dtype: u8,
     shape: Vec<Dimension>,
     offsets: Offsets,
-    /// Which of its keys comes first.
+    /// Rotates the keys, to choose the first.
     first_key: u8,
     unknown: Option<(Name<'a>, Value<'a>)>,
 }
@@ -65,7 +65,7 @@ enum Dimension {
 
 #[derive(Debug, Arbitrary)]
 enum Offsets {
-    /// After the tensor before.
+    /// Directly after the previous tensor.
     Next,
     Moved(i8, i8),
     Raw(u64, u64),
@@ -111,7 +111,7 @@ fn value(value: &Value<'_>) -> String {
     }
 }
 
-/// An entry, and where the next tensor would begin.
+/// Returns an entry, and the offset where the next tensor should begin.
 fn tensor(tensor: &Tensor<'_>, begin: u64, space: &str) -> (String, u64) {
     let dtype = Dtype::ALL[usize::from(tensor.dtype) % Dtype::ALL.len()];
     let shape: Vec<u64> = tensor

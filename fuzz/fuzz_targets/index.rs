@@ -1,8 +1,8 @@
-//! Any text as a shard index, and any name as a shard's: what is accepted is what a general JSON
-//! parser reads, the errors are of the right kind, and no accepted name leads out of the folder.
+//! Parses any text as a shard index, and any string as a shard's name. Accepted indexes match those
+//! that `serde_json` reads, errors have the right kind, and no accepted name leads out of the folder.
 //!
-//! An input that begins with a byte that no text has is the name of a shard, put together of pieces
-//! that matter to one system or another.
+//! An input that begins with 0xff, which never occurs in UTF-8, is a shard's name, built from parts
+//! that are special on some system.
 
 #![no_main]
 

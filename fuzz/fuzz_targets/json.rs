@@ -1,6 +1,6 @@
-//! Any text in every place of a header where text can stand: it is accepted where `serde_json` says
-//! that it is JSON of the kind that belongs there, strings are what it decodes them to, and no error
-//! calls JSON wrong that it finds right.
+//! Puts any text into a header as a whole, as an unknown value, as a name, and as a metadata value.
+//! It is accepted where `serde_json` reads it as JSON of the right type, strings decode to the same
+//! text, and valid JSON never causes a syntax error.
 
 #![no_main]
 
@@ -17,12 +17,12 @@ mod file;
 #[allow(dead_code)]
 mod index;
 
-/// Levels of nesting that the default limits allow.
+/// The nesting depth that the default limits allow.
 const DEPTH: usize = 128;
 
 fuzz_target!(|text: &[u8]| -> Corpus {
     let Ok(text) = std::str::from_utf8(text) else { return Corpus::Reject };
-    // The general parser recurses.
+    // `serde_json` recurses, so long texts could overflow the stack.
     if text.len() > 4096 {
         return Corpus::Reject;
     }
@@ -33,7 +33,7 @@ fuzz_target!(|text: &[u8]| -> Corpus {
     Corpus::Keep
 });
 
-/// The value, by the general parser, nested however deep.
+/// Parses a value with `serde_json`, without a limit on its depth.
 fn json<'t, T: Deserialize<'t>>(text: &'t str) -> Option<T> {
     let mut parser = serde_json::Deserializer::from_str(text);
     parser.disable_recursion_limit();
@@ -46,7 +46,7 @@ fn is_json(text: &str) -> bool {
     json::<serde_json::Value>(text).is_some()
 }
 
-/// How deep a text nests that is JSON.
+/// Returns the nesting depth of valid JSON.
 fn depth(text: &str) -> usize {
     let (mut depth, mut deepest, mut in_string, mut escaped) = (0, 0, false, false);
     for byte in text.bytes() {
@@ -90,7 +90,7 @@ fn unknown_value(text: &str) {
             assert!(found.is_ok(), "{found:?}: {text:?}");
         }
     } else if !is_json(&header) {
-        // Else the text ends the entry and goes on outside.
+        // Otherwise the text closes the entry and continues after it.
         assert!(found.is_err(), "accepted: {text:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Any bytes as a file. See `whole` for what is checked of it.
+//! Parses any bytes as a file. See `whole` for the checks.
 
 #![no_main]
 

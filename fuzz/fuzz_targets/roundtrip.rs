@@ -1,5 +1,5 @@
-//! Tensors, metadata and options as they come: what is planned is written, read back and equal, by
-//! every way of writing; what is refused the reader would refuse as well.
+//! Writes any tensors and metadata with any options. Every way of writing produces the same file, and
+//! it reads back equal. A refused plan has the fault that the error reports.
 
 #![no_main]
 
@@ -51,7 +51,7 @@ impl View for Ready {
     }
 }
 
-/// The tensor with its data; `None` if these are many.
+/// Returns a tensor with its data, or `None` if it would be large.
 fn ready(tensor: &Tensor) -> Option<Ready> {
     let dtype = Dtype::ALL[usize::from(tensor.dtype) % Dtype::ALL.len()];
     let shape: Vec<u64> = tensor.shape.iter().map(|d| u64::from(*d)).collect();
@@ -84,10 +84,10 @@ fuzz_target!(|bytes: &[u8]| {
     let borrowed = || views.iter().map(|(name, ready)| (*name, ready));
     let file = match serialize_with(borrowed(), input.metadata.clone(), &options) {
         Ok(file) => file,
-        Err(error) => return refused(error.refusal().expect("nothing else can fail"), &views),
+        Err(error) => return refused(error.refusal().expect("a refusal"), &views),
     };
 
-    let tensors = SafeTensors::deserialize_with(&file, &options.limits).expect("what was planned");
+    let tensors = SafeTensors::deserialize_with(&file, &options.limits).expect("a valid file");
     assert_eq!(tensors.len(), views.len());
     assert_eq!((file.len() - tensors.data().len()) as u64 % options.align, 0);
     for (name, ready) in &views {
@@ -110,7 +110,7 @@ fuzz_target!(|bytes: &[u8]| {
     assert_eq!(streamed(plan, &tensors, &input.pieces), file);
 });
 
-/// Why views were refused has to be true of one of them.
+/// Checks that the reason for a refusal applies to one of the views.
 fn refused(kind: ErrorKind, views: &[(&str, Ready)]) {
     let names: HashSet<&str> = views.iter().map(|(name, _)| *name).collect();
     let repeated = names.len() < views.len();
@@ -125,7 +125,7 @@ fn refused(kind: ErrorKind, views: &[(&str, Ready)]) {
     }
 }
 
-/// The file as a stream, its data in pieces.
+/// Writes the file as a stream, with its data in pieces.
 fn streamed(plan: OwnedPlan, tensors: &SafeTensors<'_, '_>, pieces: &[u8]) -> Vec<u8> {
     let mut writer = StreamWriter::new(Vec::new(), plan).unwrap();
     let mut pieces = pieces.iter().cycle();

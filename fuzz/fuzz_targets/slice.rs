@@ -1,6 +1,6 @@
-//! Any indexers on any shape: the verdict, the runs of bytes, the bytes and the values of a slice are
-//! what a list of its elements says, in memory and from a source. On shapes far too large to list,
-//! runs stay inside the tensor, in order, and as long together as the slice.
+//! Applies any indexers to any shape. The result, the byte ranges, the bytes and the values of a
+//! slice match a list of its elements, in memory and from a source. For shapes too large to list, the
+//! ranges stay inside the tensor, are in order, and add up to the slice's length.
 
 #![no_main]
 
@@ -41,7 +41,7 @@ enum Indexer {
     Narrow(Bound<Index>, Bound<Index>, Step),
 }
 
-/// A number, most often near the dimension's size.
+/// An index, usually close to 0 or to the dimension's size.
 #[derive(Debug, Arbitrary)]
 enum Index {
     Small(u8),
@@ -79,7 +79,7 @@ fn indexer(indexer: &Indexer, size: u64) -> TensorIndexer {
     }
 }
 
-/// What is taken of one dimension: the first index, the index after the last, and the step.
+/// The selection in one dimension: the first index, the exclusive end, and the step.
 #[derive(Debug, Clone, Copy)]
 struct Taken {
     start: u128,
@@ -94,7 +94,7 @@ impl Taken {
     }
 }
 
-/// What indexers take of a shape, by their definition, in numbers that cannot overflow.
+/// Computes the selection of indexers from their definition, in integers that can't overflow.
 fn taken(sizes: &[u64], indexers: &[TensorIndexer]) -> Result<Vec<Taken>, ErrorKind> {
     let given = indexers.len() as u64;
     if indexers.len() > MAX_INDEXERS {
@@ -198,7 +198,7 @@ fn small(
 
     let all: usize = shape.iter().product();
     if all * dtype.bitsize() % 8 == 0 {
-        // Bytes that tell where they stand.
+        // Bytes that depend on their position.
         let len = all * dtype.bitsize() / 8;
         let data: Vec<u8> = (0..len).map(|i| (i * 167 + i / 256) as u8).collect();
         let expected: Vec<u8> = ranges
@@ -210,7 +210,7 @@ fn small(
     }
 }
 
-/// The bytes and the values of a slice, in memory and from a source.
+/// Checks the bytes and the values of a slice, in memory and from a source.
 fn contents(
     dtype: Dtype,
     shape: &[usize],
@@ -285,7 +285,7 @@ fn large(
     let slice = match slice {
         Ok(slice) => slice,
         Err(error) => {
-            // Elements that fill no byte, or bytes that 64 bits do not count.
+            // The slice has partial bytes, or the tensor's length in bytes exceeds 64 bits.
             assert_eq!(error.kind(), ErrorKind::PartialByteSlice { dtype });
             assert!(bits < 8 || u128::from(all) * bits / 8 > u128::from(u64::MAX));
             return;

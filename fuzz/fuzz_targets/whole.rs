@@ -1,14 +1,15 @@
-//! What holds of every file: every way of reading it agrees, what is accepted is valid through and
-//! through, what strict rules accept the default accepts too, the fast path through the header says
-//! what the tokenizer says, and where the reference differs it is for one of the reasons that are
-//! known.
+//! Checks that hold for every file:
+//! - All ways of reading it agree, and an accepted file is valid in every respect.
+//! - Stricter limits accept no more than looser ones.
+//! - The header's fast path agrees with the tokenizer.
+//! - Differences from the reference crate are intended ones.
 
 use safetensors_zero::internals::walk_both_ways;
 use safetensors_zero::Limits;
 
 use crate::{paths, reference};
 
-/// Keeps a panic of the reference, which is a known difference, from ending the run.
+/// Keeps panics of the reference crate from ending the run, because they are a known difference.
 pub fn let_the_reference_panic() {
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
