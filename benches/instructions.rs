@@ -37,7 +37,7 @@ struct Work {
 }
 
 /// The maximum cost per byte of a hostile header, relative to an honest one. The most expensive
-/// headers have short metadata keys, some of which collide: then all keys are sorted.
+/// headers have many short metadata keys with enough collisions that all keys are sorted.
 const MAX_COST_RATIO: f64 = 20.0;
 
 /// The approximate length of a hostile header in bytes.

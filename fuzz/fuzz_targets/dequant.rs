@@ -1,5 +1,5 @@
-//! Dequantises any bytes as any dtype. Values match the dtype's definition. A range has the same bits
-//! as that part of the whole, from memory and from a source with a buffer of any size. A failed
+//! Dequantises any bytes as any dtype. Values match the dtype's definition. A range has the same
+//! bits as that part of the whole, from memory and from a source with a buffer of any size. A failed
 //! request leaves the output unchanged. The statistics match the values.
 
 #![no_main]
@@ -124,8 +124,8 @@ fn tensor(input: &Input<'_>, dtype: Dtype, whole: &[f32], first: usize, count: u
     check_stats(&stats, dtype, whole, data);
 }
 
-/// Checks that statistics computed piece by piece match those of the whole. Means and deviations may
-/// differ slightly, because sums in another order round differently.
+/// Checks that statistics computed piece by piece match those of the whole. Means and deviations
+/// can differ slightly, because sums in another order round differently.
 fn same_stats(pieces: &Stats, whole: &Stats) {
     let (mut counts, mut others) = (*pieces, *whole);
     for stats in [&mut counts, &mut others] {

@@ -1,5 +1,5 @@
-//! Parses any text as a shard index, and any string as a shard's name. Accepted indexes match those
-//! that `serde_json` reads, errors have the right kind, and no accepted name leads out of the folder.
+//! Parses any text as a shard index, and any string as a shard's name. Accepted indexes match what
+//! `serde_json` reads, errors have the right kind, and no accepted name leads out of the folder.
 //!
 //! An input that begins with 0xff, which never occurs in UTF-8, is a shard's name, built from parts
 //! that are special on some system.

@@ -1,5 +1,5 @@
-//! Writes any tensors and metadata with any options. Every way of writing produces the same file, and
-//! it reads back equal. A refused plan has the fault that the error reports.
+//! Writes any tensors and metadata with any options. Every way of writing produces the same file,
+//! and it reads back equal. A refused plan has the fault that the error reports.
 
 #![no_main]
 

@@ -1,6 +1,6 @@
 //! Applies any indexers to any shape. The result, the byte ranges, the bytes and the values of a
-//! slice match a list of its elements, in memory and from a source. For shapes too large to list, the
-//! ranges stay inside the tensor, are in order, and add up to the slice's length.
+//! slice match a list of its elements, in memory and from a source. For shapes too large to list,
+//! the ranges stay inside the tensor, are in order, and add up to the slice's length.
 
 #![no_main]
 

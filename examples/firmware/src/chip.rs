@@ -21,7 +21,8 @@ pub struct Chip {
 impl Chip {
     pub fn power_up() -> Chip {
         let name = concat!(env!("MODEL"), "\0");
-        // SAFETY: OPEN takes a zero-terminated name, a mode, and the name's length without the zero.
+        // SAFETY: OPEN takes a zero-terminated name, a mode, and the name's length without the
+        // zero.
         let handle = unsafe { syscall!(OPEN, name.as_ptr(), open::R_BINARY, name.len() - 1) };
         Chip { handle, reads: 0, bytes: 0 }
     }
