@@ -17,7 +17,7 @@ thread_local! {
 }
 
 /// Counts an allocation. Returns false if it exceeds the limit.
-fn take(bytes: usize) -> bool {
+fn acquire(bytes: usize) -> bool {
     CALLS.set(CALLS.get() + 1);
     let held = HELD.get().wrapping_add(bytes);
     // This thread can free what another one allocated, so the count can wrap below zero.
@@ -29,13 +29,13 @@ fn take(bytes: usize) -> bool {
     true
 }
 
-fn give_back(bytes: usize) {
+fn release(bytes: usize) {
     HELD.set(HELD.get().wrapping_sub(bytes));
 }
 
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if take(layout.size()) {
+        if acquire(layout.size()) {
             unsafe { System.alloc(layout) }
         } else {
             null_mut()
@@ -43,16 +43,16 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        give_back(layout.size());
+        release(layout.size());
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         // The old and the new block can exist at the same time.
-        if !take(size) {
+        if !acquire(size) {
             return null_mut();
         }
-        give_back(layout.size());
+        release(layout.size());
         unsafe { System.realloc(pointer, layout, size) }
     }
 }
