@@ -53,7 +53,7 @@ fn run(arguments: Vec<String>) -> Result<(), String> {
     for (number, bytes) in sound.chunks_exact(2 * CHUNK).enumerate() {
         let sample = |at: usize| i16::from_le_bytes([bytes[2 * at], bytes[2 * at + 1]]);
         let chunk = std::array::from_fn(sample);
-        let probability = network.process(&chunk, &mut weights).map_err(in_file(model))?;
+        let probability = network.hear(&chunk, &mut weights).map_err(in_file(model))?;
         let seconds = (number * CHUNK) as f32 / 16_000.0;
         let bar = "#".repeat((probability * 40.0).round() as usize);
         println!("{seconds:7.2} s {probability:.4} {bar}");

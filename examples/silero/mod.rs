@@ -147,7 +147,7 @@ impl Network {
     }
 
     /// Returns the probability that a chunk contains speech. Chunks have to be passed in order.
-    pub fn process<W: Weights>(
+    pub fn hear<W: Weights>(
         &mut self,
         chunk: &[i16; CHUNK],
         weights: &mut W,

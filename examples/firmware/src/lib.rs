@@ -19,7 +19,7 @@ static SOUND: &[u8] = include_bytes!("../../../tests/golden/speech_16k_s16le.pcm
 pub fn listen<W: Weights>(network: &mut Network, weights: &mut W) -> Result<(), W::Error> {
     for bytes in SOUND.chunks_exact(2 * CHUNK) {
         let sample = |at: usize| i16::from_le_bytes([bytes[2 * at], bytes[2 * at + 1]]);
-        let probability = network.process(&core::array::from_fn(sample), weights)?;
+        let probability = network.hear(&core::array::from_fn(sample), weights)?;
         // Printed as integers because `core`'s float formatting takes 20 KB of flash.
         let millionths = (probability * 1e6 + 0.5) as u32;
         hprintln!("{}.{:06}", millionths / 1_000_000, millionths % 1_000_000);
