@@ -5,7 +5,7 @@
 //! each run in a separate process. The time excludes process startup. The memory is the process's
 //! peak minus its memory before the work. The files are created in target/; the large ones are
 //! sparse. Python's row needs the Python package `safetensors`, and the model is one that
-//! `tests/oracle/fetch.py` fetches. Rows whose needs are missing are skipped.
+//! `tests/oracle/fetch.py` fetches. Rows whose requirements are missing are skipped.
 
 #![allow(clippy::restriction, clippy::pedantic, missing_docs, unreachable_pub)]
 
@@ -41,7 +41,7 @@ const WORKS: &[(&str, Work)] = &[
     #[cfg(feature = "mmap")]
     ("row, Mmap", |path| {
         let mut row = [0.0; ROW_LEN];
-        // SAFETY: no other process writes to the file.
+        // SAFETY: nothing writes to the file while it is mapped.
         #[allow(unsafe_code)]
         let map = unsafe { safetensors_zero::Mmap::open(path) }.unwrap();
         let tensors = map.tensors();
@@ -71,7 +71,7 @@ const WORKS: &[(&str, Work)] = &[
     }),
     #[cfg(feature = "mmap")]
     ("model, Mmap", |path| {
-        // SAFETY: no process writes to the model.
+        // SAFETY: nothing writes to the model while it is mapped.
         #[allow(unsafe_code)]
         let map = unsafe { safetensors_zero::Mmap::open(path) }.unwrap();
         let tensors = map.tensors();
@@ -106,7 +106,7 @@ const WORKS: &[(&str, Work)] = &[
 #[allow(unsafe_code)]
 fn map(path: &Path) -> memmap2::Mmap {
     let file = std::fs::File::open(path).unwrap();
-    // SAFETY: no process writes to the file.
+    // SAFETY: nothing writes to the file while it is mapped.
     unsafe { memmap2::Mmap::map(&file) }.unwrap()
 }
 

@@ -3,8 +3,8 @@
 //! cargo run --example read_rows -- examples/animals.safetensors embedding.weight 0..3
 //! cargo run --example read_rows -- examples/animals.safetensors embedding.weight 0 1 7
 //!
-//! For a range, prints the values. For several row numbers, prints the cosine similarity of each
-//! pair. Only the requested rows are converted, however large the table is.
+//! Prints the values of a range or of a single row. For several row numbers, prints the cosine
+//! similarity of each pair. Only the requested rows are converted, however large the table is.
 
 #![allow(clippy::restriction, clippy::pedantic)]
 

@@ -55,7 +55,7 @@ fn limits() -> Limits {
 type Config = ureq::config::ConfigBuilder<ureq::typestate::AgentScope>;
 
 fn configured(config: Config) -> Config {
-    // Statuses aren't errors of the client, so that this program can word them.
+    // Error statuses are handled in `fetch`, which has clearer messages.
     config.http_status_as_error(false).timeout_global(Some(Duration::from_secs(30)))
 }
 
