@@ -61,7 +61,8 @@ fn sort_by_name(tensors: &mut [PlanTensor<'_>]) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// Sorts positions that are sorted by name by dtype, largest first, keeping the order of the names.
+/// Sorts the positions by dtype, largest first. They must be sorted by name already; this order is
+/// kept within a dtype.
 fn sort_by_dtype(tensors: &mut [PlanTensor<'_>]) {
     let first = tensors.first().map(|tensor| tensor.dtype);
     if tensors.iter().all(|tensor| Some(tensor.dtype) == first) {

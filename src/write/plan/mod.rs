@@ -114,7 +114,7 @@ impl<'t> PlanTensor<'t> {
         self.shape
     }
 
-    /// Returns the begin and end of the tensor's data, in bytes from the start of the data region.
+    /// Returns the start and end of the tensor's data, in bytes from the start of the data region.
     /// Both are 0 until the tensor is part of a plan.
     #[must_use]
     pub fn data_offsets(&self) -> (u64, u64) {
