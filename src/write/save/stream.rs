@@ -87,8 +87,8 @@ impl<W: io::Write> StreamWriter<W> {
     /// requested again to continue where it stopped.
     ///
     /// # Errors
-    /// Returns an error if no tensor has this name, if a tensor before it is incomplete, or if a later
-    /// tensor has been started.
+    /// Returns an error if no tensor has this name, if a tensor before it is incomplete, or if data of
+    /// a later tensor has been written.
     pub fn tensor(&mut self, name: &str) -> Result<TensorWriter<'_>, WriteError> {
         self.count_current();
         let refused = |kind| WriteError::refused(kind).with_tensor(Some(name));
