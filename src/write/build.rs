@@ -82,8 +82,8 @@ impl View for TensorView<'_> {
 
 /// Serializes tensors to a safetensors file in memory, with [`PlanOptions::default`].
 ///
-/// The same tensors and metadata produce the same bytes, whatever order they are passed in. Allocates
-/// the size of the file plus about 100 bytes per tensor.
+/// The same tensors and metadata produce the same bytes, whatever order they are passed in.
+/// Allocates the size of the file plus about 100 bytes per tensor.
 ///
 /// ```
 /// use safetensors_zero::{serialize, SafeTensors};

@@ -87,8 +87,8 @@ impl MetadataEdit {
         self
     }
 
-    /// Removes all of the file's keys. Only keys set by this edit remain, whether they were set before
-    /// or after this call.
+    /// Removes all of the file's keys. Only keys set by this edit remain, whether they were set
+    /// before or after this call.
     pub fn clear(&mut self) -> &mut Self {
         self.clear = true;
         self
@@ -97,8 +97,9 @@ impl MetadataEdit {
     /// Applies the changes to a file, with [`Limits::default`].
     ///
     /// # Errors
-    /// Returns an error if the file cannot be read, isn't valid, or cannot be written, or if the limits
-    /// don't allow the new header. The file is then unchanged, unless writing in place failed midway.
+    /// Returns an error if the file cannot be read, isn't valid, or cannot be written, or if the
+    /// limits don't allow the new header. The file is then unchanged, unless the failure occurred
+    /// while writing in place or syncing.
     pub fn apply(&self, path: impl AsRef<Path>) -> Result<Edited, WriteError> {
         self.apply_with(path, &Limits::DEFAULT, &mut |_| ControlFlow::Continue(()))
     }
@@ -109,7 +110,8 @@ impl MetadataEdit {
     /// [`ControlFlow::Break`].
     ///
     /// # Errors
-    /// Same as [`MetadataEdit::apply`], and [`WriteErrorKind::Stopped`] if `progress` stops the edit.
+    /// Same as [`MetadataEdit::apply`], and [`WriteErrorKind::Stopped`] if `progress` stops the
+    /// edit.
     pub fn apply_with(
         &self,
         path: impl AsRef<Path>,
@@ -174,7 +176,8 @@ fn header_with(file: &File, limits: &Limits, metadata: &BTreeMap<String, String>
     [before, &inserted, after].concat()
 }
 
-/// Returns the byte range of the value of `__metadata__` in a valid header, or `None` if it has none.
+/// Returns the byte range of the value of `__metadata__` in a valid header, or `None` if it has
+/// none.
 fn metadata_range(text: &str, data_len: u64, limits: &Limits) -> Option<Range<usize>> {
     let header = Header::new(text.as_bytes(), data_len, limits).ok()?;
     let mut walk = Walk::new(header.parts());
@@ -187,8 +190,8 @@ fn metadata_range(text: &str, data_len: u64, limits: &Limits) -> Option<Range<us
     }
 }
 
-/// Pads a header: to the length of the old one if it fits, otherwise to the data's old alignment, at
-/// most 4096.
+/// Pads a header: to the length of the old one if it fits, otherwise to the data's old alignment,
+/// at most 4096.
 fn padded(mut text: String, file: &File, fits: bool) -> String {
     let start = FRAME_BYTES.saturating_add(to_u64(text.len()));
     let old_start = file.table().data_start();
@@ -219,7 +222,7 @@ fn overwrite_header(file: &File, text: &str) -> Result<(), WriteError> {
     write_all_at(&output, offset, changed).and_then(|()| output.sync_data()).map_err(failed)
 }
 
-/// Replaces a file by a new one with the given header and the same data.
+/// Replaces a file with a new one that has the given header and the same data.
 fn rewrite(
     file: &File,
     text: &str,

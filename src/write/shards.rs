@@ -63,11 +63,12 @@ impl ShardPlans {
 }
 
 impl PlanBuilder {
-    /// Builds the plans of a sharded model and its index. No file is larger than `file_bytes`, except
-    /// that a tensor too large for this gets a file of its own.
+    /// Builds the plans of a sharded model and its index. No file is larger than `file_bytes`,
+    /// except that a tensor too large for this gets a file of its own.
     ///
     /// Tensors are divided in the order in which they were added, so tensors of one layer stay
-    /// together. `base` is the prefix of the file names, usually `model`. Every file gets the metadata.
+    /// together. `base` is the prefix of the file names, usually `model`. Every file gets the
+    /// metadata.
     ///
     /// ```
     /// use safetensors_zero::{Dtype, PlanBuilder};
@@ -83,8 +84,8 @@ impl PlanBuilder {
     /// ```
     ///
     /// # Errors
-    /// Returns an error if the format or the limits don't allow one of the files, or if `base` doesn't
-    /// make a valid shard name.
+    /// Returns an error if the format or the limits don't allow one of the files, or if `base`
+    /// doesn't make a valid shard name.
     pub fn shards(&self, base: &str, file_bytes: u64) -> Result<ShardPlans, WriteError> {
         self.check_names()?;
         let parts = self.split(file_bytes);
@@ -158,8 +159,8 @@ impl Spec {
     }
 }
 
-/// Returns the text of the index, formatted as the Hugging Face libraries do: indented by two spaces,
-/// with sorted names.
+/// Returns the text of the index, formatted as the Hugging Face libraries do: indented by two
+/// spaces, with sorted names.
 fn index_text(shards: &[ShardPlan]) -> String {
     let total = shards.iter().map(|shard| shard.plan.data_len());
     let total = total.fold(0_u64, u64::saturating_add);

@@ -9,8 +9,8 @@ use crate::base::limits::Limits;
 use crate::table::sort::{self, Sequence};
 use crate::write::plan::{Order, PlanError, PlanOptions, PlanTensor};
 
-/// Checks the tensors, sorts them into data order, and sets their offsets. Returns the length of the
-/// data region in bytes.
+/// Checks the tensors, sorts them into data order, and sets their offsets. Returns the length of
+/// the data region in bytes.
 pub(super) fn arrange(
     tensors: &mut [PlanTensor<'_>],
     options: &PlanOptions,

@@ -1,8 +1,8 @@
 //! The plan of a file to write, made from names, dtypes and shapes before there is any data.
 //!
 //! A plan checks everything, fixes the order and the offsets, and knows the header. A reader with
-//! the same limits accepts every planned file. As with reading, the memory is the caller's: the list
-//! of tensors, which is sorted in place into data order.
+//! the same limits accepts every planned file. As with reading, the memory is the caller's: the
+//! list of tensors, which is sorted in place into data order.
 
 mod arrange;
 mod spelling;
@@ -55,8 +55,9 @@ pub enum Order {
 pub struct PlanOptions {
     /// The order of the tensors. [`Order::ByDtype`] by default.
     pub order: Order,
-    /// The alignment of the data's start in the file, in bytes: a power of two. The header is padded
-    /// with spaces to reach it. 8 by default, as in the reference implementation; 1 means no padding.
+    /// The alignment of the data's start in the file, in bytes: a power of two. The header is
+    /// padded with spaces to reach it. 8 by default, as in the reference implementation; 1 means no
+    /// padding.
     pub align: u64,
     /// The limits of the file's readers. [`Limits::DEFAULT`] by default.
     pub limits: Limits,
@@ -121,7 +122,8 @@ impl<'t> PlanTensor<'t> {
         (self.begin, self.end)
     }
 
-    /// Returns the length of the tensor's data in bytes. It is 0 until the tensor is part of a plan.
+    /// Returns the length of the tensor's data in bytes. It is 0 until the tensor is part of a
+    /// plan.
     #[must_use]
     pub fn byte_len(&self) -> u64 {
         self.end.saturating_sub(self.begin)

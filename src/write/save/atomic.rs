@@ -14,12 +14,12 @@ use crate::write::error::{WriteError, WriteErrorKind};
 /// A file of any content that replaces another in one step, or not at all.
 ///
 /// Bytes go to a temporary file in the target's folder, named `.safetensors-….partial`.
-/// [`commit`](AtomicFile::commit) syncs it and renames it over the target. Until then the old file is
-/// untouched. Dropping an `AtomicFile` without a commit removes the temporary file; a process that is
-/// killed leaves it behind.
+/// [`commit`](AtomicFile::commit) syncs it and renames it over the target. Until then the old file
+/// is untouched. Dropping an `AtomicFile` without a commit removes the temporary file; a process
+/// that is killed leaves it behind.
 ///
-/// [`FileWriter`](crate::FileWriter) writes model files this way. Use an `AtomicFile` for other files
-/// of a model, such as a `config.json`.
+/// [`FileWriter`](crate::FileWriter) writes model files this way. Use an `AtomicFile` for other
+/// files of a model, such as a `config.json`.
 ///
 /// ```
 /// use safetensors_zero::AtomicFile;
@@ -63,8 +63,8 @@ impl AtomicFile {
     /// Creates the temporary file, with the permissions of a new file.
     ///
     /// # Errors
-    /// Returns an error if the path exists but isn't a regular file, or if no file can be created in
-    /// its folder.
+    /// Returns an error if the path exists but isn't a regular file, or if no file can be created
+    /// in its folder.
     pub fn create(path: impl AsRef<Path>) -> Result<AtomicFile, WriteError> {
         let target = path.as_ref();
         if let Ok(metadata) = fs::metadata(target) {
@@ -102,8 +102,8 @@ impl AtomicFile {
     /// Syncs the temporary file, renames it over the target, and syncs the folder.
     ///
     /// # Errors
-    /// Returns an error if one of these steps fails. The old file is untouched, unless the last step
-    /// failed: the new file is then in place, but a power failure can still undo the rename.
+    /// Returns an error if one of these steps fails. The old file is untouched, unless the last
+    /// step failed: the new file is then in place, but a power failure can still undo the rename.
     pub fn commit(self) -> Result<(), WriteError> {
         self.finish()?.publish()
     }

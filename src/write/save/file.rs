@@ -1,4 +1,4 @@
-//! Atomic saves: one file in any order, or a whole model as one file or many.
+//! Atomic saves: one file tensor by tensor, a whole file, or a sharded model.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
@@ -15,7 +15,8 @@ use crate::write::save::atomic::{write_all_at, AtomicFile, Finished};
 use crate::write::save::tensor::{Destination, TensorWriter};
 use crate::write::shards::ShardPlans;
 
-/// A writer of a planned file on disk. Tensors can be written in any order and in chunks of any size.
+/// A writer of a planned file on disk. Tensors can be written in any order and in chunks of any
+/// size.
 ///
 /// The bytes go to a temporary file in the target's folder, named `.safetensors-….partial`.
 /// [`FileWriter::commit`] checks that nothing is missing, syncs the temporary file, and renames it
@@ -23,8 +24,8 @@ use crate::write::shards::ShardPlans;
 /// mapped keep it. Dropping a writer without a commit removes the temporary file; a process that is
 /// killed leaves it behind.
 ///
-/// If the target is a symbolic link, the link itself is replaced, not the file it points to. The new
-/// file has the permissions of a new file.
+/// If the target is a symbolic link, the link itself is replaced, not the file it points to. The
+/// new file has the permissions of a new file.
 ///
 /// Memory use is the plan and 8 bytes per tensor.
 ///
@@ -71,8 +72,8 @@ impl FileWriter {
     /// Creates the temporary file and writes the header.
     ///
     /// # Errors
-    /// Returns an error if the path exists but isn't a regular file, or if the temporary file cannot be
-    /// created or written.
+    /// Returns an error if the path exists but isn't a regular file, or if the temporary file
+    /// cannot be created or written.
     pub fn create(path: impl AsRef<Path>, plan: OwnedPlan) -> Result<FileWriter, WriteError> {
         let path = path.as_ref();
         let file = AtomicFile::create(path)?;
@@ -103,21 +104,21 @@ impl FileWriter {
                 return Err(error.with_path(self.output.file.path()));
             }
         };
-        // Finds the first tensor that ends after this offset. A tensor without data ends at it, so it
-        // would find another one.
+        // Finds the first tensor that ends after this offset. A tensor without data ends at it, so
+        // it would find another one.
         let position = self.plan.table().place_of(info.data_offsets.0);
         let counter = if info.byte_len() == 0 { None } else { self.written.get_mut(position) };
         let written = counter.unwrap_or(&mut self.written_of_empty);
         Ok(TensorWriter::new(&mut self.output, info, written))
     }
 
-    /// Checks that every tensor is complete, syncs the temporary file, renames it over the target, and
-    /// syncs the folder.
+    /// Checks that every tensor is complete, syncs the temporary file, renames it over the target,
+    /// and syncs the folder.
     ///
     /// # Errors
     /// Returns an error if a tensor is incomplete or if one of these steps fails. The old file is
-    /// untouched, unless the last step failed: the new file is then in place, but a power failure can
-    /// still undo the rename.
+    /// untouched, unless the last step failed: the new file is then in place, but a power failure
+    /// can still undo the rename.
     pub fn commit(self) -> Result<(), WriteError> {
         self.finish()?.publish()
     }
@@ -189,11 +190,11 @@ pub fn serialize_to_file_with<S: AsRef<str>, V: View>(
 /// `model-00001-of-00003.safetensors` and so on, and their index `model.safetensors.index.json`. A
 /// tensor too large for this limit gets a file of its own.
 ///
-/// Tensors are divided in the order in which they are passed. All shards are written and synced before
-/// the first one is renamed, and the index is written last. Each file is replaced atomically, but the
-/// model as a whole is not: save to a new folder if the old model is in use. Files of an earlier model
-/// with other names are kept. To use other names, or to write the shards as their data arrives, see
-/// [`PlanBuilder::shards`].
+/// Tensors are divided in the order in which they are passed. All shards are written and synced
+/// before the first one is renamed, and the index is written last. Each file is replaced
+/// atomically, but the model as a whole is not: save to a new folder if the old model is in use.
+/// Files of an earlier model with other names are kept. To use other names, or to write the shards
+/// as their data arrives, see [`PlanBuilder::shards`].
 ///
 /// # Errors
 /// Same as [`serialize_to_file`].
@@ -236,8 +237,8 @@ fn write_shard<V: View>(
 }
 
 impl ShardPlans {
-    /// Writes the index to a folder, atomically replacing an existing one. Call this after the shards
-    /// are written.
+    /// Writes the index to a folder, atomically replacing an existing one. Call this after the
+    /// shards are written.
     ///
     /// # Errors
     /// Returns an error if the file cannot be written. The old index is then untouched, except as

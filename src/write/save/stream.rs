@@ -7,8 +7,8 @@ use crate::write::build::OwnedPlan;
 use crate::write::error::{WriteError, WriteErrorKind};
 use crate::write::save::tensor::{Destination, TensorWriter};
 
-/// A writer of a planned file to a stream, such as a socket, a pipe or a compressor. Tensors must be
-/// written in data order.
+/// A writer of a planned file to a stream, such as a socket, a pipe or a compressor. Tensors must
+/// be written in data order.
 ///
 /// Data is passed to the underlying writer without buffering: use a buffered writer for many small
 /// writes. To write a file on disk, use [`FileWriter`](crate::FileWriter).
@@ -83,12 +83,12 @@ impl<W: io::Write> StreamWriter<W> {
         &self.plan
     }
 
-    /// Returns a writer of the tensor with this name. All tensors before it must be complete. It can be
-    /// requested again to continue where it stopped.
+    /// Returns a writer of the tensor with this name. All tensors before it must be complete. It
+    /// can be requested again to continue where it stopped.
     ///
     /// # Errors
-    /// Returns an error if no tensor has this name, if a tensor before it is incomplete, or if data of
-    /// a later tensor has been written.
+    /// Returns an error if no tensor has this name, if a tensor before it is incomplete, or if data
+    /// of a later tensor has been written.
     pub fn tensor(&mut self, name: &str) -> Result<TensorWriter<'_>, WriteError> {
         self.count_current();
         let refused = |kind| WriteError::refused(kind).with_tensor(Some(name));
@@ -106,7 +106,8 @@ impl<W: io::Write> StreamWriter<W> {
     /// Checks that all tensors are complete, flushes the underlying writer, and returns it.
     ///
     /// # Errors
-    /// Returns an error if a tensor is incomplete, if flushing fails, or if an earlier write failed.
+    /// Returns an error if a tensor is incomplete, if flushing fails, or if an earlier write
+    /// failed.
     pub fn finish(mut self) -> Result<W, WriteError> {
         self.count_current();
         if self.done != self.plan.data_len() {

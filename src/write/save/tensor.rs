@@ -46,17 +46,17 @@ impl<'w> TensorWriter<'w> {
         self.info
     }
 
-    /// Returns the number of bytes that are still missing.
+    /// Returns the number of bytes left to write.
     #[must_use]
     pub fn remaining(&self) -> u64 {
         self.info.byte_len().saturating_sub(*self.written)
     }
 
-    /// Writes the next bytes: little-endian elements of the tensor's dtype. A call can end inside an
-    /// element.
+    /// Writes the next bytes: little-endian elements of the tensor's dtype. A call can end inside
+    /// an element.
     ///
     /// # Errors
-    /// Returns an error if fewer bytes are missing, or if writing fails.
+    /// Returns an error if the tensor has fewer bytes left, or if writing fails.
     pub fn write_bytes(&mut self, bytes: &[u8]) -> Result<(), WriteError> {
         self.check_remaining(to_u64(bytes.len()))?;
         self.put(bytes)
@@ -65,7 +65,7 @@ impl<'w> TensorWriter<'w> {
     /// Writes the next elements of an F64, F32, F16 or BF16 tensor. See [`encode::from_f64`].
     ///
     /// # Errors
-    /// Returns an error if the tensor has another dtype, if fewer elements are missing, or if writing
+    /// Returns an error if the tensor has another dtype or fewer elements left, or if writing
     /// fails.
     pub fn write_f64(&mut self, values: &[f64]) -> Result<(), WriteError> {
         self.write_values(values, encode::from_f64)
@@ -74,7 +74,7 @@ impl<'w> TensorWriter<'w> {
     /// Writes the next elements of an F64, F32, F16 or BF16 tensor. See [`encode::from_f32`].
     ///
     /// # Errors
-    /// Returns an error if the tensor has another dtype, if fewer elements are missing, or if writing
+    /// Returns an error if the tensor has another dtype or fewer elements left, or if writing
     /// fails.
     pub fn write_f32(&mut self, values: &[f32]) -> Result<(), WriteError> {
         self.write_values(values, encode::from_f32)
@@ -83,9 +83,9 @@ impl<'w> TensorWriter<'w> {
     /// Writes the next elements of an integer tensor. See [`encode::from_i64`].
     ///
     /// # Errors
-    /// Returns an error if the dtype isn't an integer type or cannot hold a value, if fewer elements
-    /// are missing, or if writing fails. Elements before a value that doesn't fit can have been
-    /// written; see [`TensorWriter::remaining`].
+    /// Returns an error if the dtype isn't an integer type or cannot hold a value, if the tensor
+    /// has fewer elements left, or if writing fails. Elements before a value that doesn't fit can
+    /// have been written; see [`TensorWriter::remaining`].
     pub fn write_i64(&mut self, values: &[i64]) -> Result<(), WriteError> {
         self.write_values(values, encode::from_i64)
     }
