@@ -199,8 +199,9 @@ impl<'p, 't> Plan<'p, 't> {
     /// Takes O(n log n) time in the number of tensors and keys, and allocates nothing.
     ///
     /// # Errors
-    /// Returns an error if the format or the limits don't allow the file. [`PlanError::tensor`] is
-    /// the tensor at fault. The lists are then in an unspecified order.
+    /// Returns an error if the format or the limits don't allow the file, or if `options.align`
+    /// isn't a power of two. [`PlanError::tensor`] is the position of the tensor at fault. The
+    /// lists are then in an unspecified order.
     pub fn new(
         tensors: &'p mut [PlanTensor<'t>],
         metadata: Option<&'p mut [(&'t str, &'t str)]>,
