@@ -1,4 +1,4 @@
-//! Writing with memory of one's own: plans that own their names, and whole files as bytes.
+//! Writing with an allocator: plans that own their names, and whole files as byte vectors.
 
 use core::fmt;
 
@@ -16,7 +16,9 @@ use crate::tensor::view::TensorView;
 use crate::write::error::{WriteError, WriteErrorKind};
 use crate::write::plan::{Plan, PlanOptions, PlanTensor};
 
-/// A tensor that can be written: of a file that is read, or of your own.
+/// A tensor that can be serialized.
+///
+/// [`TensorView`] implements it. Implement it for your own tensor types.
 ///
 /// ```
 /// use safetensors_zero::{serialize, Dtype, SafeTensors, Shape, View};
@@ -41,11 +43,12 @@ use crate::write::plan::{Plan, PlanOptions, PlanTensor};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait View {
-    /// The type of the elements.
+    /// Returns the type of the elements.
     fn dtype(&self) -> Dtype;
-    /// The dimensions.
+    /// Returns the dimensions.
     fn shape(&self) -> Shape<'_>;
-    /// The elements, little-endian, in row-major order. It is asked for once, when its turn comes.
+    /// Returns the elements as little-endian bytes in row-major order. Called once, just before the
+    /// data is written.
     fn data(&self) -> Cow<'_, [u8]>;
 }
 
@@ -77,10 +80,10 @@ impl View for TensorView<'_> {
     }
 }
 
-/// A file of these tensors, as bytes, with [`PlanOptions::default`].
+/// Serializes tensors to a safetensors file in memory, with [`PlanOptions::default`].
 ///
-/// The same tensors and metadata make the same bytes, in whatever order they are given. Memory is
-/// the file's, and about 100 bytes a tensor.
+/// The same tensors and metadata produce the same bytes, whatever order they are passed in.
+/// Allocates the size of the file plus about 100 bytes per tensor.
 ///
 /// ```
 /// use safetensors_zero::{serialize, SafeTensors};
@@ -96,8 +99,8 @@ impl View for TensorView<'_> {
 /// ```
 ///
 /// # Errors
-/// What the format does not allow; a view whose data have another length than its dtype and shape
-/// need; too little memory.
+/// Returns an error if the format doesn't allow the file, if a view's data doesn't have the length
+/// that its dtype and shape need, or if there is not enough memory.
 pub fn serialize<S: AsRef<str>, V: View>(
     tensors: impl IntoIterator<Item = (S, V)>,
     metadata: Option<BTreeMap<String, String>>,
@@ -105,10 +108,10 @@ pub fn serialize<S: AsRef<str>, V: View>(
     serialize_with(tensors, metadata, &PlanOptions::DEFAULT)
 }
 
-/// As [`serialize`], with options of the caller's choice.
+/// Like [`serialize`], with the given options.
 ///
 /// # Errors
-/// As [`serialize`].
+/// Same as [`serialize`].
 pub fn serialize_with<S: AsRef<str>, V: View>(
     tensors: impl IntoIterator<Item = (S, V)>,
     metadata: Option<BTreeMap<String, String>>,
@@ -122,8 +125,8 @@ pub fn serialize_with<S: AsRef<str>, V: View>(
         let len = usize::try_from(bytes).map_err(|_| no_memory())?;
         file.try_reserve_exact(len).map_err(|_| no_memory())?;
         file.extend_from_slice(&plan.frame());
-        // A vector takes everything.
-        let _ = plan.write_header(&mut Utf8(&mut file));
+        // Writing to a vector never fails.
+        let _ = plan.write_header(&mut Utf8Vec(&mut file));
         for_each_view(plan, &views, |data| {
             file.extend_from_slice(data);
             Ok(())
@@ -132,7 +135,7 @@ pub fn serialize_with<S: AsRef<str>, V: View>(
     })
 }
 
-/// Makes the plan of views, and does something with it.
+/// Plans a file of views, and calls `run` with the plan.
 pub(crate) fn with_plan<S: AsRef<str>, V: View, R>(
     views: &[(S, V)],
     metadata: Option<&BTreeMap<String, String>>,
@@ -145,13 +148,14 @@ pub(crate) fn with_plan<S: AsRef<str>, V: View, R>(
         .collect();
     let mut pairs = metadata.map(pairs);
     let plan = Plan::new(&mut tensors, pairs.as_deref_mut(), options).map_err(|error| {
-        let named = error.tensor().and_then(|at| views.get(at));
-        WriteError::refused(error.kind()).of(named.map(|(name, _)| name.as_ref()))
+        let tensor = error.tensor().and_then(|at| views.get(at));
+        WriteError::refused(error.kind()).with_tensor(tensor.map(|(name, _)| name.as_ref()))
     })?;
     run(&plan)
 }
 
-/// Hands on the data of views in the order of a plan, each of the length that was planned.
+/// Calls `each` with the data of each view, in the plan's order. Checks that its length is the
+/// planned one.
 pub(crate) fn for_each_view<S: AsRef<str>, V: View>(
     plan: &Plan<'_, '_>,
     views: &[(S, V)],
@@ -162,7 +166,7 @@ pub(crate) fn for_each_view<S: AsRef<str>, V: View>(
         let data = view.data();
         check_len(tensor.byte_len(), data.len())
             .and_then(|()| each(&data))
-            .map_err(|error| error.of(Some(tensor.name())))?;
+            .map_err(|error| error.with_tensor(Some(tensor.name())))?;
     }
     Ok(())
 }
@@ -183,17 +187,17 @@ pub(super) fn pairs(metadata: &BTreeMap<String, String>) -> Vec<(&str, &str)> {
     metadata.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect()
 }
 
-/// Bytes that text is added to.
-struct Utf8<'v>(&'v mut Vec<u8>);
+/// A byte vector that text is appended to.
+struct Utf8Vec<'v>(&'v mut Vec<u8>);
 
-impl fmt::Write for Utf8<'_> {
+impl fmt::Write for Utf8Vec<'_> {
     fn write_str(&mut self, string: &str) -> fmt::Result {
         self.0.extend_from_slice(string.as_bytes());
         Ok(())
     }
 }
 
-/// What is known of a tensor before it is written.
+/// A tensor to write: everything but its data.
 #[derive(Debug, Clone)]
 pub(super) struct Spec {
     pub(super) name: String,
@@ -207,7 +211,7 @@ impl Spec {
     }
 }
 
-/// Collects names, dtypes and shapes for an [`OwnedPlan`].
+/// A builder that collects names, dtypes, shapes and metadata for an [`OwnedPlan`].
 ///
 /// ```
 /// use safetensors_zero::{Dtype, PlanBuilder};
@@ -228,19 +232,19 @@ pub struct PlanBuilder {
 }
 
 impl PlanBuilder {
-    /// A file without tensors and without metadata so far.
+    /// Creates a builder without tensors and without metadata.
     #[must_use]
     pub fn new() -> Self {
         PlanBuilder::default()
     }
 
-    /// As [`PlanBuilder::new`], with options of the caller's choice.
+    /// Like [`PlanBuilder::new`], with the given options.
     #[must_use]
     pub fn with_options(options: PlanOptions) -> Self {
         PlanBuilder { options, ..PlanBuilder::default() }
     }
 
-    /// Adds a tensor. It is checked when the plan is made.
+    /// Adds a tensor. It is checked when the plan is built.
     pub fn tensor(
         &mut self,
         name: impl Into<String>,
@@ -252,86 +256,87 @@ impl PlanBuilder {
         self
     }
 
-    /// Sets the value of a key of the metadata, in place of one that was set before.
+    /// Sets a metadata key to a value. Replaces an earlier value.
     pub fn metadata(&mut self, key: impl Into<String>, value: impl Into<String>) -> &mut Self {
         self.metadata.get_or_insert_with(BTreeMap::new).insert(key.into(), value.into());
         self
     }
 
-    /// Sets all metadata, in place of what was set before. An empty map is written, none is not.
+    /// Replaces all metadata. An empty map is written as an empty `__metadata__`; `None` writes no
+    /// `__metadata__`.
     pub fn all_metadata(&mut self, metadata: Option<BTreeMap<String, String>>) -> &mut Self {
         self.metadata = metadata;
         self
     }
 
-    /// The plan of a file with all tensors.
+    /// Builds the plan of one file with all tensors.
     ///
     /// # Errors
-    /// What the format, or the limits, do not allow.
+    /// Returns an error if the format or the limits don't allow the file.
     pub fn plan(&self) -> Result<OwnedPlan, WriteError> {
         self.plan_of(&self.tensors)
     }
 
-    /// The plan of a file with some of the tensors.
+    /// Builds the plan of a file with some of the tensors.
     pub(super) fn plan_of(&self, specs: &[Spec]) -> Result<OwnedPlan, WriteError> {
         let mut tensors: Vec<_> = specs.iter().map(Spec::plan).collect();
         let mut pairs = self.metadata.as_ref().map(pairs);
         let plan = Plan::new(&mut tensors, pairs.as_deref_mut(), &self.options);
         let plan = plan.map_err(|error| {
-            let named = error.tensor().and_then(|at| specs.get(at));
-            WriteError::refused(error.kind()).of(named.map(|spec| spec.name.as_str()))
+            let tensor = error.tensor().and_then(|at| specs.get(at));
+            WriteError::refused(error.kind()).with_tensor(tensor.map(|spec| spec.name.as_str()))
         })?;
-        OwnedPlan::of_plan(&plan, &self.options)
+        OwnedPlan::from_plan(&plan, &self.options)
     }
 }
 
-/// A [`Plan`] that owns its names: a header, checked by the reader, that is to be written.
+/// A [`Plan`] that owns its names: the header of a file to write, already checked by the reader.
 #[derive(Debug, Clone)]
 pub struct OwnedPlan {
     table: OwnedTable,
 }
 
 impl OwnedPlan {
-    fn of_plan(plan: &Plan<'_, '_>, options: &PlanOptions) -> Result<OwnedPlan, WriteError> {
+    fn from_plan(plan: &Plan<'_, '_>, options: &PlanOptions) -> Result<OwnedPlan, WriteError> {
         let mut text = Vec::new();
-        // A vector takes everything.
-        let _ = plan.write_header(&mut Utf8(&mut text));
+        // Writing to a vector never fails.
+        let _ = plan.write_header(&mut Utf8Vec(&mut text));
         let table = OwnedTable::parse(text, plan.data_len(), &options.limits)
             .map_err(|error| WriteError::refused(error.kind()))?;
         Ok(OwnedPlan { table })
     }
 
-    /// The first 8 bytes of the file: the header's length.
+    /// Returns the first 8 bytes of the file: the header's length.
     #[must_use]
     pub fn frame(&self) -> [u8; 8] {
         crate::base::convert::to_u64(self.header().len()).to_le_bytes()
     }
 
-    /// The header's text, its padding included.
+    /// Returns the header's text, including padding.
     #[must_use]
     pub fn header(&self) -> &str {
         self.table.header()
     }
 
-    /// The tensors in the order of their data, and each by its name.
+    /// Returns the table of the planned tensors, in data order.
     #[must_use]
     pub fn table(&self) -> Table<'_, '_> {
         self.table.table()
     }
 
-    /// Where the data begins in the file.
+    /// Returns the offset of the data region in the file.
     #[must_use]
     pub fn data_start(&self) -> u64 {
         self.table().data_start()
     }
 
-    /// Bytes of the data.
+    /// Returns the length of the data region in bytes.
     #[must_use]
     pub fn data_len(&self) -> u64 {
         self.table().data_len()
     }
 
-    /// Bytes of the file.
+    /// Returns the length of the file in bytes.
     #[must_use]
     pub fn file_len(&self) -> u64 {
         self.data_start().saturating_add(self.data_len())

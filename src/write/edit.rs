@@ -1,5 +1,5 @@
-//! Changing the metadata of a file: in its place where the header's padding has room, else by a new
-//! file with the same data. The tensors' entries stay as they are spelled.
+//! Editing a file's metadata: in place if it fits the header's padding, otherwise by writing a new
+//! file with the same data. The text of the tensors' entries is not changed.
 
 use core::fmt::Write as _;
 use core::ops::{ControlFlow, Range};
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
-use std::prelude::v1::*;
+use std::string::{String, ToString as _};
 
 use crate::base::convert::to_u64;
 use crate::base::error::FRAME_BYTES;
@@ -17,34 +17,34 @@ use crate::header::walk::{Item, Walk};
 use crate::read::file::{File, FileError, FileErrorKind, Progress};
 use crate::table::owned::OwnedTable;
 use crate::write::error::{WriteError, WriteErrorKind};
-use crate::write::plan::{write_map, write_padding, write_string, Writing, RESERVED};
+use crate::write::plan::{write_map, write_padding, write_string, TextWriter, RESERVED};
 use crate::write::save::{write_all_at, AtomicFile};
 
-/// Bytes that are copied between two calls of the progress function.
-const PIECE: u64 = 16 << 20;
+/// The number of bytes copied between two calls of the progress function.
+const CHUNK: u64 = 16 << 20;
 
-/// What [`MetadataEdit::apply`] has done.
+/// What [`MetadataEdit::apply`] did to the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Edited {
-    /// The metadata were so already. The file was not touched.
+    /// The file already had the requested metadata and was not touched.
     Unchanged,
-    /// The header was changed, within its length.
+    /// The header was changed in place. Its length is the same.
     InPlace,
-    /// The header did not fit. A new file with the same data took the old one's place.
+    /// The new header didn't fit. The file was replaced by a new one with the same data.
     Rewritten,
 }
 
-/// Changes of a file's metadata.
+/// A set of changes to a file's metadata.
 ///
-/// Keys that are not named stay. The changed `__metadata__` has its keys in order; all other text of
-/// the header stays as it is, unknown keys included.
+/// Keys that are not mentioned keep their values. The new `__metadata__` has sorted keys. All other
+/// text of the header is kept as it is, including unknown keys.
 ///
-/// If the new header fits the room of the old one, padding included, only the bytes that differ are
-/// written, into the file itself: no data is read or moved, whatever the file's size. That is one
-/// small write, but not one that a power failure could not tear. Otherwise the data are copied into a
-/// new file, with the alignment that they have (up to 4096), which takes the old one's place as with
-/// [`FileWriter`](crate::FileWriter). A symbolic link is followed.
+/// If the new header fits into the old one, including its padding, only the bytes that differ are
+/// written into the file itself. No data is read or moved, whatever the file's size. This is one
+/// small write, but it isn't atomic: a power failure can leave it half done. Otherwise the data is
+/// copied to a new file with the same alignment (up to 4096), which replaces the old file as with
+/// [`FileWriter`](crate::FileWriter). Symbolic links are followed.
 ///
 /// ```
 /// use safetensors_zero::{File, MetadataEdit};
@@ -64,49 +64,54 @@ pub enum Edited {
 #[derive(Debug, Clone, Default)]
 pub struct MetadataEdit {
     clear: bool,
-    /// New values by keys, `None` for those to be removed.
+    /// The new value of each changed key, `None` if the key is removed.
     changes: BTreeMap<String, Option<String>>,
 }
 
 impl MetadataEdit {
-    /// No changes so far.
+    /// Creates an edit without changes.
     #[must_use]
     pub fn new() -> Self {
         MetadataEdit::default()
     }
 
-    /// Sets the value of a key, which need not be there.
+    /// Sets a key to a value. Adds the key if the file doesn't have it.
     pub fn set(&mut self, key: impl Into<String>, value: impl Into<String>) -> &mut Self {
         self.changes.insert(key.into(), Some(value.into()));
         self
     }
 
-    /// Removes a key, if it is there.
+    /// Removes a key if the file has it.
     pub fn remove(&mut self, key: impl Into<String>) -> &mut Self {
         self.changes.insert(key.into(), None);
         self
     }
 
-    /// Removes all keys that the file has; those that are set here are then all there are.
+    /// Removes all of the file's keys. Only keys set by this edit remain, whether they were set
+    /// before or after this call.
     pub fn clear(&mut self) -> &mut Self {
         self.clear = true;
         self
     }
 
-    /// Changes a file, read and written with [`Limits::default`].
+    /// Applies the changes to a file, with [`Limits::default`].
     ///
     /// # Errors
-    /// The file cannot be read, or is not valid; the new header is not allowed; the file cannot be
-    /// written. It is then as it was.
+    /// Returns an error if the file cannot be read, isn't valid, or cannot be written, or if the
+    /// limits don't allow the new header. The file is then unchanged, unless the failure occurred
+    /// while writing in place or syncing.
     pub fn apply(&self, path: impl AsRef<Path>) -> Result<Edited, WriteError> {
         self.apply_with(path, &Limits::DEFAULT, &mut |_| ControlFlow::Continue(()))
     }
 
-    /// As [`MetadataEdit::apply`], with limits of the caller's choice, and a function that is told
-    /// the progress of copying data, every 16 MiB, and stops it by [`ControlFlow::Break`].
+    /// Like [`MetadataEdit::apply`], with the given limits and a progress function.
+    ///
+    /// If data is copied, `progress` is called after every 16 MiB. It stops the edit by returning
+    /// [`ControlFlow::Break`].
     ///
     /// # Errors
-    /// As [`MetadataEdit::apply`].
+    /// Same as [`MetadataEdit::apply`], and [`WriteErrorKind::Stopped`] if `progress` stops the
+    /// edit.
     pub fn apply_with(
         &self,
         path: impl AsRef<Path>,
@@ -115,22 +120,22 @@ impl MetadataEdit {
     ) -> Result<Edited, WriteError> {
         let path = path.as_ref();
         let target = fs::canonicalize(path)
-            .map_err(|error| unreadable(FileError::new(path, FileErrorKind::Open(error))))?;
-        let file = File::open_with(&target, limits).map_err(unreadable)?;
-        let Some(metadata) = self.changed(&file) else { return Ok(Edited::Unchanged) };
-        let room = file.table().header().len();
-        let text = text_with(&file, limits, &metadata);
-        let fits = text.len() <= room;
+            .map_err(|error| read_error(FileError::new(path, FileErrorKind::Open(error))))?;
+        let file = File::open_with(&target, limits).map_err(read_error)?;
+        let Some(metadata) = self.changed_metadata(&file) else { return Ok(Edited::Unchanged) };
+        let old_len = file.table().header().len();
+        let text = header_with(&file, limits, &metadata);
+        let fits = text.len() <= old_len;
         let text = padded(text, &file, fits);
-        let done = check(&text, &file, limits).and_then(|()| match fits {
-            true => change_in_place(&file, &text).map(|()| Edited::InPlace),
+        let edited = check(&text, &file, limits).and_then(|()| match fits {
+            true => overwrite_header(&file, &text).map(|()| Edited::InPlace),
             false => rewrite(&file, &text, progress).map(|()| Edited::Rewritten),
         });
-        done.map_err(|error| error.at(path))
+        edited.map_err(|error| error.with_path(path))
     }
 
-    /// The metadata as they shall be. `None` if they are so.
-    fn changed(&self, file: &File) -> Option<BTreeMap<String, String>> {
+    /// Returns the new metadata, or `None` if it equals the file's.
+    fn changed_metadata(&self, file: &File) -> Option<BTreeMap<String, String>> {
         let old: BTreeMap<String, String> = file
             .metadata()
             .into_iter()
@@ -148,20 +153,19 @@ impl MetadataEdit {
     }
 }
 
-/// The text of a file's header with other metadata, without padding.
-fn text_with(file: &File, limits: &Limits, metadata: &BTreeMap<String, String>) -> String {
+/// Returns the text of a file's header with its metadata replaced, without padding.
+fn header_with(file: &File, limits: &Limits, metadata: &BTreeMap<String, String>) -> String {
     let table = file.table();
     let old = table.header();
     let mut map = String::new();
-    // A string takes everything.
-    let _ = write_map(&mut Writing(&mut map), metadata);
-    let place = place_of_metadata(old, table.data_len(), limits);
-    let (range, inserted) = match place {
+    // Writing to a string never fails.
+    let _ = write_map(&mut TextWriter(&mut map), metadata);
+    let (range, inserted) = match metadata_range(old, table.data_len(), limits) {
         Some(range) => (range, map),
         None => {
             let at = old.find('{').map_or(0, |brace| brace.saturating_add(1));
             let mut member = String::new();
-            let _ = write_string(&mut Writing(&mut member), RESERVED);
+            let _ = write_string(&mut TextWriter(&mut member), RESERVED);
             let _ = write!(member, ":{map}{}", if table.is_empty() { "" } else { "," });
             (at..at, member)
         }
@@ -172,8 +176,9 @@ fn text_with(file: &File, limits: &Limits, metadata: &BTreeMap<String, String>) 
     [before, &inserted, after].concat()
 }
 
-/// Where the value of `__metadata__` stands in a valid header, if it is there.
-fn place_of_metadata(text: &str, data_len: u64, limits: &Limits) -> Option<Range<usize>> {
+/// Returns the byte range of the value of `__metadata__` in a valid header, or `None` if it has
+/// none.
+fn metadata_range(text: &str, data_len: u64, limits: &Limits) -> Option<Range<usize>> {
     let header = Header::new(text.as_bytes(), data_len, limits).ok()?;
     let mut walk = Walk::new(header.parts());
     loop {
@@ -185,39 +190,39 @@ fn place_of_metadata(text: &str, data_len: u64, limits: &Limits) -> Option<Range
     }
 }
 
-/// A header with padding: to the length of the old one if it fits, else so that the data are aligned as
-/// they were, up to a page.
+/// Pads a header: to the length of the old one if it fits, otherwise to the data's old alignment,
+/// at most 4096.
 fn padded(mut text: String, file: &File, fits: bool) -> String {
     let start = FRAME_BYTES.saturating_add(to_u64(text.len()));
     let old_start = file.table().data_start();
     let align = 1_u64 << old_start.trailing_zeros().clamp(3, 12);
     let new_start = if fits { old_start } else { start.next_multiple_of(align) };
-    // A string takes everything.
+    // Writing to a string never fails.
     let _ = write_padding(&mut text, new_start.saturating_sub(start));
     text
 }
 
-/// Checks that a header is valid, for the data of a file.
+/// Checks that a header is valid with the file's data.
 fn check(text: &str, file: &File, limits: &Limits) -> Result<(), WriteError> {
     let checked = OwnedTable::parse(text.as_bytes().to_vec(), file.table().data_len(), limits);
     checked.map(drop).map_err(|error| WriteError::refused(error.kind()))
 }
 
-/// Writes those bytes of a file's header that differ from the new ones of the same length.
-fn change_in_place(file: &File, text: &str) -> Result<(), WriteError> {
+/// Overwrites the range of a file's header that differs from a new header of the same length.
+fn overwrite_header(file: &File, text: &str) -> Result<(), WriteError> {
     let (old, new) = (file.table().header().as_bytes(), text.as_bytes());
     let failed = |error| WriteError::new(WriteErrorKind::Write(error));
     let differs = |(a, b): (&u8, &u8)| a != b;
     let Some(first) = old.iter().zip(new).position(differs) else { return Ok(()) };
-    let same = old.iter().rev().zip(new.iter().rev()).position(differs).unwrap_or(0);
-    let last = new.len().saturating_sub(same);
-    let changed = new.get(first..last).unwrap_or_default();
+    let same_at_end = old.iter().rev().zip(new.iter().rev()).position(differs).unwrap_or(0);
+    let end = new.len().saturating_sub(same_at_end);
+    let changed = new.get(first..end).unwrap_or_default();
     let output = fs::File::options().write(true).open(file.path()).map_err(failed)?;
     let offset = FRAME_BYTES.saturating_add(to_u64(first));
     write_all_at(&output, offset, changed).and_then(|()| output.sync_data()).map_err(failed)
 }
 
-/// Writes a new file of this header and the old one's data in the old one's place.
+/// Replaces a file with a new one that has the given header and the same data.
 fn rewrite(
     file: &File,
     text: &str,
@@ -233,20 +238,20 @@ fn rewrite(
 
     let (start, total) = (file.table().data_start(), file.table().data_len());
     let mut input = file.as_std();
-    let unread = |error| {
-        unreadable(FileError::new(
+    let seek_failed = |error| {
+        read_error(FileError::new(
             file.path(),
             FileErrorKind::Read { error, offset: start, len: total },
         ))
     };
-    input.seek(SeekFrom::Start(start)).map_err(unread)?;
+    input.seek(SeekFrom::Start(start)).map_err(seek_failed)?;
     let mut done: u64 = 0;
     while done < total {
-        let len = PIECE.min(total.saturating_sub(done));
+        let len = CHUNK.min(total.saturating_sub(done));
         let copied = io::copy(&mut input.take(len), &mut output).map_err(failed)?;
         if copied < len {
             let kind = FileErrorKind::Shrunk { offset: start.saturating_add(done), len };
-            return Err(unreadable(FileError::new(file.path(), kind)));
+            return Err(read_error(FileError::new(file.path(), kind)));
         }
         done = done.saturating_add(copied);
         if progress(Progress { done, total }).is_break() {
@@ -256,6 +261,6 @@ fn rewrite(
     new.commit()
 }
 
-fn unreadable(error: FileError) -> WriteError {
+fn read_error(error: FileError) -> WriteError {
     WriteError::new(WriteErrorKind::Read(error))
 }

@@ -1,4 +1,4 @@
-//! The error of writing: which file, which tensor, what went wrong.
+//! The error type for writing.
 
 use core::fmt;
 
@@ -13,10 +13,10 @@ use crate::read::file::{FileError, FileType};
 #[cfg(feature = "std")]
 use std::{io, path::Path, path::PathBuf};
 
-/// Why something could not be written.
+/// An error from writing a file.
 ///
-/// Its `Display` is the path, where there is one, and one sentence, which names the tensor where one
-/// is concerned; [`WriteError::sentence`] is the sentence alone.
+/// Its `Display` is the path, if known, and one sentence, with the name of the tensor at fault if
+/// there is one. [`WriteError::sentence`] is the sentence without the path.
 #[derive(Debug)]
 pub struct WriteError {
     #[cfg(feature = "std")]
@@ -25,36 +25,36 @@ pub struct WriteError {
     kind: WriteErrorKind,
 }
 
-/// Why something could not be written.
+/// The kinds of [`WriteError`].
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum WriteErrorKind {
-    /// The format, or the limits, do not allow it, or the data are not what was planned.
+    /// The format or the limits don't allow the file, or the data doesn't match the plan.
     Refused(ErrorKind),
     /// There is not enough memory.
     OutOfMemory {
-        /// Bytes that were asked for.
+        /// The number of bytes requested.
         bytes: u64,
     },
-    /// There is something at the path that is no regular file, and must not be replaced by one.
+    /// The path exists but is not a regular file. It isn't replaced.
     #[cfg(feature = "std")]
     NotAFile(FileType),
-    /// No file can be created in the folder.
+    /// The temporary file cannot be created in the target's folder.
     #[cfg(feature = "std")]
     Create(io::Error),
-    /// The writer, or the disk, did not take it.
+    /// Writing to the stream or to the file failed.
     #[cfg(feature = "std")]
     Write(io::Error),
-    /// The system could not say that what was written is on the disk.
+    /// Syncing the file or its folder to disk failed.
     #[cfg(feature = "std")]
     Sync(io::Error),
-    /// The new file could not be put in the place of the old one.
+    /// Renaming the new file over the old one failed.
     #[cfg(feature = "std")]
     Rename(io::Error),
-    /// What was to be copied or changed could not be read.
+    /// The file to copy or change could not be read.
     #[cfg(feature = "std")]
     Read(FileError),
-    /// The caller's progress function stopped it. The old file is as it was.
+    /// The caller's progress function stopped the write. The old file is unchanged.
     #[cfg(feature = "std")]
     Stopped,
 }
@@ -75,28 +75,28 @@ impl WriteError {
         WriteError::new(WriteErrorKind::Refused(kind))
     }
 
-    /// The same error, said of a tensor, unless it has one.
-    pub(crate) fn of(mut self, tensor: Option<&str>) -> WriteError {
+    /// Sets the tensor, unless the error already has one.
+    pub(crate) fn with_tensor(mut self, tensor: Option<&str>) -> WriteError {
         if self.tensor.is_none() {
             self.tensor = tensor.map(str::to_owned);
         }
         self
     }
 
-    /// The same error, said of the file with this path.
+    /// Sets the path.
     #[cfg(feature = "std")]
-    pub(crate) fn at(mut self, path: &Path) -> WriteError {
+    pub(crate) fn with_path(mut self, path: &Path) -> WriteError {
         self.path = Some(path.to_owned());
         self
     }
 
-    /// What went wrong.
+    /// Returns what went wrong.
     #[must_use]
     pub fn kind(&self) -> &WriteErrorKind {
         &self.kind
     }
 
-    /// What is not allowed, if that is what went wrong.
+    /// Returns the reason if the kind is [`WriteErrorKind::Refused`], `None` otherwise.
     #[must_use]
     pub fn refusal(&self) -> Option<ErrorKind> {
         match self.kind {
@@ -105,20 +105,20 @@ impl WriteError {
         }
     }
 
-    /// The name of the tensor concerned.
+    /// Returns the name of the tensor at fault, if there is one.
     #[must_use]
     pub fn tensor(&self) -> Option<&str> {
         self.tensor.as_deref()
     }
 
-    /// The file that was to be written.
+    /// Returns the path of the file being written, if known.
     #[cfg(feature = "std")]
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
 
-    /// The error without the path: one sentence that names the tensor.
+    /// Returns the error's sentence without the path. It includes the tensor's name.
     #[must_use]
     pub fn sentence(&self) -> impl fmt::Display + '_ {
         Sentence(self)

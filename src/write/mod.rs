@@ -1,7 +1,6 @@
-//! The seventh floor, a file from tensors: plans, header text, streams, atomic saves, shards, and edits
-//! in place.
+//! Writing files: plans, header text, streams, atomic saves, sharded saves, and edits in place.
 //!
-//! Nothing here interprets the data of a tensor.
+//! This floor doesn't interpret tensor data.
 
 // In reading order: each module imports only those above it.
 pub(crate) mod plan;

@@ -1,4 +1,4 @@
-//! A model as several files: which tensor goes to which, and the index that tells it.
+//! Planning a sharded model: how tensors are divided into files, and the text of the index.
 
 use alloc::format;
 use alloc::string::String;
@@ -9,9 +9,9 @@ use crate::header::shape::Shape;
 use crate::read::index::shard_name_fault;
 use crate::write::build::{OwnedPlan, PlanBuilder, Spec};
 use crate::write::error::WriteError;
-use crate::write::plan::{write_header, write_string, Measure, Writing};
+use crate::write::plan::{write_header, write_string, Measure, TextWriter};
 
-/// One file of a model that is to be written as several.
+/// One file of a sharded model to write.
 #[derive(Debug, Clone)]
 pub struct ShardPlan {
     name: String,
@@ -19,20 +19,20 @@ pub struct ShardPlan {
 }
 
 impl ShardPlan {
-    /// The file's name: `model-00001-of-00003.safetensors`.
+    /// Returns the file's name, such as `model-00001-of-00003.safetensors`.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The file.
+    /// Returns the file's plan.
     #[must_use]
     pub fn plan(&self) -> &OwnedPlan {
         &self.plan
     }
 }
 
-/// A model that is to be written as several files, and the index that finds its tensors in them.
+/// A sharded model to write: its files, and the index that maps tensors to files.
 #[derive(Debug, Clone)]
 pub struct ShardPlans {
     shards: Vec<ShardPlan>,
@@ -41,20 +41,21 @@ pub struct ShardPlans {
 }
 
 impl ShardPlans {
-    /// The files, in the order of their numbers.
+    /// Returns the files in the order of their numbers.
     #[must_use]
     pub fn shards(&self) -> &[ShardPlan] {
         &self.shards
     }
 
-    /// The name of the index: `model.safetensors.index.json`.
+    /// Returns the index's file name, such as `model.safetensors.index.json`.
     #[must_use]
     pub fn index_name(&self) -> &str {
         &self.index_name
     }
 
-    /// The text of the index. It has to be written last: until then, readers find the model that was
-    /// there before, or none.
+    /// Returns the text of the index.
+    ///
+    /// Write it last. Until then, readers find the previous model or none.
     #[must_use]
     pub fn index(&self) -> &str {
         &self.index
@@ -62,12 +63,12 @@ impl ShardPlans {
 }
 
 impl PlanBuilder {
-    /// The plans of several files, none larger than `file_bytes`, and of the index beside them. A
-    /// tensor that does not fit such a file has one to itself.
+    /// Builds the plans of a sharded model and its index. No file is larger than `file_bytes`,
+    /// except that a tensor too large for this gets a file of its own.
     ///
-    /// The tensors are divided in the order in which they were added, so that those of a layer stay
-    /// together. `base` is what the files' names begin with: usually `model`. The metadata stands in
-    /// every file.
+    /// Tensors are divided in the order in which they were added, so tensors of one layer stay
+    /// together. `base` is the prefix of the file names, usually `model`. Every file gets the
+    /// metadata.
     ///
     /// ```
     /// use safetensors_zero::{Dtype, PlanBuilder};
@@ -83,10 +84,11 @@ impl PlanBuilder {
     /// ```
     ///
     /// # Errors
-    /// What the format, or the limits, do not allow; a `base` that makes no name of a shard.
+    /// Returns an error if the format or the limits don't allow one of the files, or if `base`
+    /// doesn't make a valid shard name.
     pub fn shards(&self, base: &str, file_bytes: u64) -> Result<ShardPlans, WriteError> {
         self.check_names()?;
-        let parts = self.divide(file_bytes);
+        let parts = self.split(file_bytes);
         let count = parts.len();
         let mut shards = Vec::with_capacity(count);
         for (number, part) in (1_u64..).zip(parts) {
@@ -96,11 +98,11 @@ impl PlanBuilder {
             }
             shards.push(ShardPlan { name, plan: self.plan_of(part)? });
         }
-        let index = index_of(&shards);
+        let index = index_text(&shards);
         Ok(ShardPlans { shards, index_name: format!("{base}.safetensors.index.json"), index })
     }
 
-    /// Refuses a name that two tensors have, which could go to different files.
+    /// Rejects duplicate names. Checking each file alone would miss duplicates in different files.
     fn check_names(&self) -> Result<(), WriteError> {
         let mut names: Vec<_> = (0_u64..).zip(&self.tensors).collect();
         names.sort_by_key(|(_, spec)| spec.name.as_str());
@@ -108,19 +110,19 @@ impl PlanBuilder {
             let [(first, a), (_, b)] = pair else { continue };
             if a.name == b.name {
                 let error = WriteError::refused(ErrorKind::NameRepeated { first: *first });
-                return Err(error.of(Some(&b.name)));
+                return Err(error.with_tensor(Some(&b.name)));
             }
         }
         Ok(())
     }
 
-    /// The tensors of each file.
-    fn divide(&self, file_bytes: u64) -> Vec<&[Spec]> {
+    /// Returns the tensors of each file.
+    fn split(&self, file_bytes: u64) -> Vec<&[Spec]> {
         let fixed = self.fixed_bytes();
         let mut parts = Vec::new();
         let (mut rest, mut count, mut bytes) = (self.tensors.as_slice(), 0_usize, fixed);
         for spec in &self.tensors {
-            let more = spec.most_bytes();
+            let more = spec.max_bytes();
             if count > 0 && bytes.saturating_add(more) > file_bytes {
                 let (part, others) = rest.split_at_checked(count).unwrap_or_default();
                 parts.push(part);
@@ -133,23 +135,23 @@ impl PlanBuilder {
         parts
     }
 
-    /// Bytes of a file without tensors, and the most of its padding.
+    /// Returns an upper bound of the length of a file without tensors, including padding.
     fn fixed_bytes(&self) -> u64 {
         let mut measure = Measure::default();
         let pairs = self.metadata.as_ref().map(crate::write::build::pairs);
-        // A measure takes everything.
+        // `Measure` never fails.
         let _ = write_header(&mut measure, pairs.as_deref(), &[]);
         measure.len().saturating_add(8).saturating_add(self.options.align)
     }
 }
 
 impl Spec {
-    /// The most bytes that the tensor can take in a file, its entry included.
-    fn most_bytes(&self) -> u64 {
-        /// Digits of the two offsets, which are 0 in the entry that is measured.
+    /// Returns an upper bound of the bytes that the tensor adds to a file: its data and its entry.
+    fn max_bytes(&self) -> u64 {
+        /// The most digits that the two offsets add. In the measured entry both are 0.
         const OFFSETS: u64 = 2 * 19;
         let mut measure = Measure::default();
-        // A measure takes everything.
+        // `Measure` never fails.
         let _ = write_header(&mut measure, None, &[self.plan()]);
         let elements = Shape::wide(&self.shape).elements();
         let data = elements.and_then(|elements| self.dtype.byte_len(elements).ok());
@@ -157,9 +159,9 @@ impl Spec {
     }
 }
 
-/// The index of these files, as the Hugging Face libraries write it: two spaces a level, names in
-/// order.
-fn index_of(shards: &[ShardPlan]) -> String {
+/// Returns the text of the index, formatted as the Hugging Face libraries do: indented by two
+/// spaces, with sorted names.
+fn index_text(shards: &[ShardPlan]) -> String {
     let total = shards.iter().map(|shard| shard.plan.data_len());
     let total = total.fold(0_u64, u64::saturating_add);
     let mut names: Vec<(String, &str)> = Vec::new();
@@ -174,10 +176,10 @@ fn index_of(shards: &[ShardPlan]) -> String {
     let mut before = "\n    ";
     for (name, shard) in &names {
         text.push_str(before);
-        // A string takes everything.
-        let _ = write_string(&mut Writing(&mut text), name);
+        // Writing to a string never fails.
+        let _ = write_string(&mut TextWriter(&mut text), name);
         text.push_str(": ");
-        let _ = write_string(&mut Writing(&mut text), shard);
+        let _ = write_string(&mut TextWriter(&mut text), shard);
         before = ",\n    ";
     }
     text.push_str(if names.is_empty() { "}\n}\n" } else { "\n  }\n}\n" });

@@ -1,7 +1,7 @@
-//! The tensors of a plan in the order of their data.
+//! Sorts the tensors of a plan into data order and assigns their offsets.
 //!
-//! As long as they are being put in order, `begin` is a place in the list: what is sorted are these
-//! numbers, not the tensors, each of which is moved once at the end. `end` is the tensor's length.
+//! While they are being sorted, `begin` holds a position in the list and `end` holds the tensor's
+//! length. Only the positions are sorted; each tensor is moved once at the end.
 
 use crate::base::convert::{to_u32, to_u64};
 use crate::base::error::ErrorKind;
@@ -9,8 +9,8 @@ use crate::base::limits::Limits;
 use crate::table::sort::{self, Sequence};
 use crate::write::plan::{Order, PlanError, PlanOptions, PlanTensor};
 
-/// Checks the tensors and puts them in the order of their data, each with its place there. Returns
-/// the bytes of all of them.
+/// Checks the tensors, sorts them into data order, and sets their offsets. Returns the length of
+/// the data region in bytes.
 pub(super) fn arrange(
     tensors: &mut [PlanTensor<'_>],
     options: &PlanOptions,
@@ -22,81 +22,83 @@ pub(super) fn arrange(
     for (index, tensor) in tensors.iter_mut().enumerate() {
         tensor.index = index;
         tensor.begin = to_u64(index);
-        tensor.end = tensor.check(limits).map_err(|kind| PlanError::of(kind, index))?;
+        tensor.end = tensor.check(limits).map_err(|kind| PlanError::of_tensor(kind, index))?;
     }
-    by_name(tensors)?;
+    // Needed for every order: it finds duplicate names.
+    sort_by_name(tensors)?;
     match options.order {
-        Order::ByDtype => by_dtype(tensors),
-        Order::Given => return lay_out(tensors, limits),
+        Order::ByDtype => sort_by_dtype(tensors),
+        Order::Given => return assign_offsets(tensors, limits),
     }
-    follow_places(tensors);
-    lay_out(tensors, limits)
+    move_to_sorted(tensors);
+    assign_offsets(tensors, limits)
 }
 
-/// The tensor that stands at a place.
-fn at<'s, 't>(tensors: &'s [PlanTensor<'t>], place: u64) -> Option<&'s PlanTensor<'t>> {
-    tensors.get(usize::try_from(place).ok()?)
+/// Returns the tensor at a position.
+fn at<'s, 't>(tensors: &'s [PlanTensor<'t>], position: u64) -> Option<&'s PlanTensor<'t>> {
+    tensors.get(usize::try_from(position).ok()?)
 }
 
-/// Puts the places in the order of names, no two of which may be one.
-fn by_name(tensors: &mut [PlanTensor<'_>]) -> Result<(), PlanError> {
+/// Sorts the positions by name, and rejects duplicate names.
+fn sort_by_name(tensors: &mut [PlanTensor<'_>]) -> Result<(), PlanError> {
     let in_order = |pair: &[PlanTensor<'_>]| matches!(pair, [a, b] if a.name < b.name);
     if tensors.windows(2).all(in_order) {
         return Ok(());
     }
-    // Of equal names, which are an error, the first first.
-    sort::sort(&mut Places(tensors, |a: &PlanTensor<'_>, b: &PlanTensor<'_>| {
+    // Equal names are sorted by index, so that the error reports the second one.
+    sort::sort(&mut Positions(tensors, |a: &PlanTensor<'_>, b: &PlanTensor<'_>| {
         (a.name, a.index) < (b.name, b.index)
     }));
-    for places in tensors.windows(2) {
-        let [a, b] = places else { continue };
+    for pair in tensors.windows(2) {
+        let [a, b] = pair else { continue };
         if let (Some(a), Some(b)) = (at(tensors, a.begin), at(tensors, b.begin)) {
             if a.name == b.name {
                 let kind = ErrorKind::NameRepeated { first: to_u64(a.index) };
-                return Err(PlanError::of(kind, b.index));
+                return Err(PlanError::of_tensor(kind, b.index));
             }
         }
     }
     Ok(())
 }
 
-/// Puts places that are in the order of names in the order of dtypes, the largest first.
-fn by_dtype(tensors: &mut [PlanTensor<'_>]) {
+/// Sorts the positions by dtype, largest first. They must be sorted by name already; this order is
+/// kept within a dtype.
+fn sort_by_dtype(tensors: &mut [PlanTensor<'_>]) {
     let first = tensors.first().map(|tensor| tensor.dtype);
     if tensors.iter().all(|tensor| Some(tensor.dtype) == first) {
         return;
     }
     for rank in 0..tensors.len() {
-        let place = tensors.get(rank).map(|tensor| tensor.begin);
-        let place = place.and_then(|place| usize::try_from(place).ok());
-        if let Some(tensor) = place.and_then(|place| tensors.get_mut(place)) {
+        let position = tensors.get(rank).map(|tensor| tensor.begin);
+        let position = position.and_then(|position| usize::try_from(position).ok());
+        if let Some(tensor) = position.and_then(|position| tensors.get_mut(position)) {
             tensor.rank = to_u32(rank);
         }
     }
-    sort::sort(&mut Places(tensors, |a: &PlanTensor<'_>, b: &PlanTensor<'_>| {
+    sort::sort(&mut Positions(tensors, |a: &PlanTensor<'_>, b: &PlanTensor<'_>| {
         (b.dtype, a.rank) < (a.dtype, b.rank)
     }));
 }
 
-/// Moves each tensor to where its place in the list says.
-fn follow_places(tensors: &mut [PlanTensor<'_>]) {
-    /// A place that is filled for good: no list is so long.
+/// Moves each tensor to its sorted position.
+fn move_to_sorted(tensors: &mut [PlanTensor<'_>]) {
+    /// Marks a position that has received its tensor. No list is this long.
     const FILLED: u64 = u64::MAX;
-    let place = |tensor: &PlanTensor<'_>| match tensor.begin {
+    let source = |tensor: &PlanTensor<'_>| match tensor.begin {
         FILLED => None,
-        place => usize::try_from(place).ok(),
+        position => usize::try_from(position).ok(),
     };
-    sort::follow(tensors, place, |tensor, moved| *tensor = PlanTensor { begin: FILLED, ..moved });
+    sort::follow(tensors, source, |tensor, moved| *tensor = PlanTensor { begin: FILLED, ..moved });
 }
 
-/// Gives each tensor its offsets, one after another.
-fn lay_out(tensors: &mut [PlanTensor<'_>], limits: &Limits) -> Result<u64, PlanError> {
+/// Sets the offsets of the tensors, one after another without gaps.
+fn assign_offsets(tensors: &mut [PlanTensor<'_>], limits: &Limits) -> Result<u64, PlanError> {
     let mut begin: u64 = 0;
     for tensor in tensors {
-        let of = |kind| PlanError::of(kind, tensor.index);
-        let end = begin.checked_add(tensor.end).ok_or(of(ErrorKind::FileTooLarge))?;
+        let error = |kind| PlanError::of_tensor(kind, tensor.index);
+        let end = begin.checked_add(tensor.end).ok_or(error(ErrorKind::FileTooLarge))?;
         if end > limits.integer {
-            return Err(of(ErrorKind::IntegerTooLarge { value: end, limit: limits.integer }));
+            return Err(error(ErrorKind::IntegerTooLarge { value: end, limit: limits.integer }));
         }
         (tensor.begin, tensor.end) = (begin, end);
         begin = end;
@@ -104,10 +106,10 @@ fn lay_out(tensors: &mut [PlanTensor<'_>], limits: &Limits) -> Result<u64, PlanE
     Ok(begin)
 }
 
-/// Places, by an order of the tensors there.
-struct Places<'s, 't, F>(&'s mut [PlanTensor<'t>], F);
+/// The positions of a list of tensors, compared by the tensors at them.
+struct Positions<'s, 't, F>(&'s mut [PlanTensor<'t>], F);
 
-impl<'t, F: Fn(&PlanTensor<'t>, &PlanTensor<'t>) -> bool> Sequence for Places<'_, 't, F> {
+impl<'t, F: Fn(&PlanTensor<'t>, &PlanTensor<'t>) -> bool> Sequence for Positions<'_, 't, F> {
     type Element = u64;
 
     fn len(&self) -> usize {
@@ -120,9 +122,9 @@ impl<'t, F: Fn(&PlanTensor<'t>, &PlanTensor<'t>) -> bool> Sequence for Places<'_
     }
 
     #[inline]
-    fn set(&mut self, at: usize, place: u64) {
+    fn set(&mut self, at: usize, position: u64) {
         if let Some(tensor) = self.0.get_mut(at) {
-            tensor.begin = place;
+            tensor.begin = position;
         }
     }
 

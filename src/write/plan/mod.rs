@@ -1,8 +1,8 @@
-//! The plan of a file that is to be written: made of names, dtypes and shapes, before there is a
-//! byte of data. It checks everything, fixes the order and the offsets, and knows the header.
+//! The plan of a file to write, made from names, dtypes and shapes before there is any data.
 //!
-//! What it plans, a reader with the same limits accepts. Memory is the caller's, as it is for
-//! reading: the list of tensors, which is put in the order of the data.
+//! A plan checks everything, fixes the order and the offsets, and knows the header. A reader with
+//! the same limits accepts every planned file. As with reading, the memory is the caller's: the
+//! list of tensors, which is sorted in place into data order.
 
 mod arrange;
 mod spelling;
@@ -22,25 +22,27 @@ pub(crate) use spelling::{write_header, Measure};
 #[cfg(feature = "std")]
 pub(crate) use spelling::{write_map, write_padding};
 #[cfg(feature = "alloc")]
-pub(crate) use spelling::{write_string, Writing};
+pub(crate) use spelling::{write_string, TextWriter};
 
-/// The name that no tensor can have.
+/// The header key that holds the metadata. No tensor can have this name.
 pub(crate) const RESERVED: &str = "__metadata__";
 
-/// In which order a file has its tensors.
+/// The order of the tensors in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Order {
-    /// That of the reference implementation: by dtype, U64 first and BOOL last (the reverse of the
-    /// order of [`Dtype`]), then by name. It does not depend on the order of the list, and numbers
-    /// that need an alignment come before those that need a smaller one.
+    /// The order of the reference implementation: by dtype, U64 first and BOOL last (the reverse of
+    /// the order of [`Dtype`]), then by name.
+    ///
+    /// It doesn't depend on the order of the list. Dtypes with a larger alignment come before those
+    /// with a smaller one.
     #[default]
     ByDtype,
-    /// That of the list.
+    /// The order of the list.
     Given,
 }
 
-/// How a file is to be written.
+/// Options for planning a file.
 ///
 /// ```
 /// use safetensors_zero::PlanOptions;
@@ -53,27 +55,28 @@ pub enum Order {
 pub struct PlanOptions {
     /// The order of the tensors. [`Order::ByDtype`] by default.
     pub order: Order,
-    /// The data begins at a multiple of this number, a power of two: the header is padded with
-    /// spaces. 8 by default, as in the reference implementation; 1 pads nothing.
+    /// The alignment of the data's start in the file, in bytes: a power of two. The header is
+    /// padded with spaces to reach it. 8 by default, as in the reference implementation; 1 means no
+    /// padding.
     pub align: u64,
-    /// What the file's readers accept. [`Limits::DEFAULT`] by default.
+    /// The limits of the file's readers. [`Limits::DEFAULT`] by default.
     pub limits: Limits,
 }
 
 impl PlanOptions {
-    /// What [`PlanOptions::default`] returns.
+    /// The options that [`PlanOptions::default`] returns.
     pub const DEFAULT: PlanOptions =
         PlanOptions { order: Order::ByDtype, align: 8, limits: Limits::DEFAULT };
 }
 
 impl Default for PlanOptions {
-    /// [`PlanOptions::DEFAULT`].
+    /// Returns [`PlanOptions::DEFAULT`].
     fn default() -> Self {
         PlanOptions::DEFAULT
     }
 }
 
-/// One tensor of a [`Plan`].
+/// A tensor of a [`Plan`].
 #[derive(Debug, Clone, Copy)]
 pub struct PlanTensor<'t> {
     name: &'t str,
@@ -81,57 +84,58 @@ pub struct PlanTensor<'t> {
     shape: Shape<'t>,
     begin: u64,
     end: u64,
-    /// Where it stood in the caller's list.
+    /// The tensor's position in the caller's list.
     index: usize,
-    /// Which it is in the order of names, while that is made.
+    /// The tensor's rank by name. Only valid while `arrange` sorts by dtype.
     rank: u32,
 }
 
 impl<'t> PlanTensor<'t> {
-    /// A tensor of this name, dtype and shape. Nothing is checked yet.
+    /// Creates a tensor from its name, dtype and shape. Nothing is checked yet.
     #[must_use]
     pub fn new(name: &'t str, dtype: Dtype, shape: Shape<'t>) -> Self {
         PlanTensor { name, dtype, shape, begin: 0, end: 0, index: 0, rank: 0 }
     }
 
-    /// The name.
+    /// Returns the name.
     #[must_use]
     pub fn name(&self) -> &'t str {
         self.name
     }
 
-    /// The type of the elements.
+    /// Returns the type of the elements.
     #[must_use]
     pub fn dtype(&self) -> Dtype {
         self.dtype
     }
 
-    /// The dimensions.
+    /// Returns the dimensions.
     #[must_use]
     pub fn shape(&self) -> Shape<'t> {
         self.shape
     }
 
-    /// Begin and end of the data, in bytes from the data region's begin. 0 and 0 until it is part of
-    /// a plan.
+    /// Returns the start and end of the tensor's data, in bytes from the start of the data region.
+    /// Both are 0 until the tensor is part of a plan.
     #[must_use]
     pub fn data_offsets(&self) -> (u64, u64) {
         (self.begin, self.end)
     }
 
-    /// Bytes of the data. 0 until it is part of a plan.
+    /// Returns the length of the tensor's data in bytes. It is 0 until the tensor is part of a
+    /// plan.
     #[must_use]
     pub fn byte_len(&self) -> u64 {
         self.end.saturating_sub(self.begin)
     }
 
-    /// Where it stood in the list that the plan was made of, counted from 0.
+    /// Returns the tensor's position in the list passed to [`Plan::new`], counted from 0.
     #[must_use]
     pub fn index(&self) -> usize {
         self.index
     }
 
-    /// Checks what can be told of it alone, and returns its bytes.
+    /// Checks the tensor on its own, without the other tensors, and returns its length in bytes.
     fn check(&self, limits: &Limits) -> Result<u64, ErrorKind> {
         if self.name == RESERVED {
             return Err(ErrorKind::ReservedName);
@@ -157,7 +161,7 @@ impl<'t> PlanTensor<'t> {
     }
 }
 
-/// A file that is to be written: its header, and where each tensor's data will stand.
+/// A plan of a file to write: its header and the offsets of each tensor's data.
 ///
 /// ```
 /// use safetensors_zero::{Dtype, Plan, PlanOptions, PlanTensor, SafeTensors, Shape, TensorSlot};
@@ -181,22 +185,23 @@ impl<'t> PlanTensor<'t> {
 pub struct Plan<'p, 't> {
     tensors: &'p [PlanTensor<'t>],
     metadata: Option<&'p [(&'t str, &'t str)]>,
-    /// Bytes of the header's text, its padding included.
+    /// Length of the header's text in bytes, including padding.
     header_len: u64,
-    /// Of these, bytes of padding.
+    /// Length of the padding in bytes.
     padding: u64,
     data_len: u64,
 }
 
 impl<'p, 't> Plan<'p, 't> {
-    /// Checks the tensors and puts them in the order of the data, and the metadata in the order of
-    /// its keys.
+    /// Checks the tensors and the metadata, and sorts them in place: tensors into data order,
+    /// metadata by key.
     ///
-    /// Takes time n log n in the tensors and keys, and needs no memory.
+    /// Takes O(n log n) time in the number of tensors and keys, and allocates nothing.
     ///
     /// # Errors
-    /// What the format, or the limits, do not allow: [`PlanError`] tells of which tensor. The lists
-    /// are then in an unspecified order.
+    /// Returns an error if the format or the limits don't allow the file, or if `options.align`
+    /// isn't a power of two. [`PlanError::tensor`] is the position of the tensor at fault. The
+    /// lists are then in an unspecified order.
     pub fn new(
         tensors: &'p mut [PlanTensor<'t>],
         metadata: Option<&'p mut [(&'t str, &'t str)]>,
@@ -207,12 +212,12 @@ impl<'p, 't> Plan<'p, 't> {
             return Err(ErrorKind::NotPowerOfTwo { align: options.align }.into());
         }
         let metadata = match metadata {
-            Some(metadata) => Some(in_order_of_keys(metadata, limits)?),
+            Some(metadata) => Some(sorted_metadata(metadata, limits)?),
             None => None,
         };
         let data_len = arrange::arrange(tensors, options)?;
         let mut text = spelling::Measure::default();
-        // A measure takes everything.
+        // `Measure` never fails.
         let _ = spelling::write_header(&mut text, metadata, tensors);
         let unpadded = text.len();
         let limit = header_limit(limits);
@@ -231,63 +236,63 @@ impl<'p, 't> Plan<'p, 't> {
         Ok(Plan { tensors, metadata, header_len, padding, data_len })
     }
 
-    /// The tensors in the order of the data.
+    /// Returns the tensors in data order.
     #[must_use]
     pub fn tensors(&self) -> &'p [PlanTensor<'t>] {
         self.tensors
     }
 
-    /// The metadata in the order of its keys. `None` if the file is to have none.
+    /// Returns the metadata, sorted by key. `None` if the file has none.
     #[must_use]
     pub fn metadata(&self) -> Option<&'p [(&'t str, &'t str)]> {
         self.metadata
     }
 
-    /// The first 8 bytes of the file: the header's length.
+    /// Returns the first 8 bytes of the file: the header's length.
     #[must_use]
     pub fn frame(&self) -> [u8; 8] {
         self.header_len.to_le_bytes()
     }
 
-    /// Bytes of the header's text, its padding included.
+    /// Returns the length of the header's text in bytes, including padding.
     #[must_use]
     pub fn header_len(&self) -> u64 {
         self.header_len
     }
 
-    /// Where the data begins in the file.
+    /// Returns the offset of the data region in the file.
     #[must_use]
     pub fn data_start(&self) -> u64 {
         FRAME_BYTES.saturating_add(self.header_len)
     }
 
-    /// Bytes of the data.
+    /// Returns the length of the data region in bytes.
     #[must_use]
     pub fn data_len(&self) -> u64 {
         self.data_len
     }
 
-    /// Bytes of the file.
+    /// Returns the length of the file in bytes.
     #[must_use]
     pub fn file_len(&self) -> u64 {
         self.data_start().saturating_add(self.data_len)
     }
 
-    /// Writes the header's text and its padding: what stands between the frame and the data.
+    /// Writes the header's text and padding: everything between the frame and the data.
     ///
     /// # Errors
-    /// The sink's own.
+    /// Returns an error if the sink does.
     pub fn write_header(&self, sink: &mut dyn fmt::Write) -> fmt::Result {
-        spelling::write_header(&mut spelling::Writing(sink), self.metadata, self.tensors)?;
+        spelling::write_header(&mut spelling::TextWriter(sink), self.metadata, self.tensors)?;
         spelling::write_padding(sink, self.padding)
     }
 
-    /// Writes all that stands before the data, frame and header, to the begin of a buffer, and
-    /// returns its length: [`Plan::data_start`].
+    /// Writes the frame and the header to the start of a buffer, and returns their length, which is
+    /// [`Plan::data_start`].
     ///
     /// # Errors
     /// [`BufferLength`](ErrorKind::BufferLength) if the buffer is shorter than that. Nothing is
-    /// then written.
+    /// written in this case.
     pub fn copy_to(&self, buffer: &mut [u8]) -> Result<usize, Error> {
         let (needed, given) = (self.data_start(), to_u64(buffer.len()));
         if given < needed {
@@ -295,14 +300,14 @@ impl<'p, 't> Plan<'p, 't> {
         }
         let mut sink = spelling::Sink::new(buffer);
         sink.push(&self.frame());
-        // There is room for all of it.
+        // The length was checked above.
         let _ = self.write_header(&mut sink);
         Ok(sink.len())
     }
 }
 
-/// Checks metadata and puts it in the order of its keys.
-fn in_order_of_keys<'p, 't>(
+/// Checks metadata and sorts it by key.
+fn sorted_metadata<'p, 't>(
     metadata: &'p mut [(&'t str, &'t str)],
     limits: &Limits,
 ) -> Result<&'p [(&'t str, &'t str)], ErrorKind> {
@@ -328,9 +333,9 @@ fn check_len(string: &str, what: StringKind, limit: u32) -> Result<(), ErrorKind
     Err(ErrorKind::StringTooLong { what, len: to_u64(string.len()), limit })
 }
 
-/// Why a file cannot be written as planned.
+/// The error returned by [`Plan::new`].
 ///
-/// Its `Display` is one sentence, which tells the tensor by its place in the list.
+/// Its `Display` is one sentence, with the tensor's position in the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PlanError {
     kind: ErrorKind,
@@ -339,17 +344,18 @@ pub struct PlanError {
 
 impl PlanError {
     #[cold]
-    fn of(kind: ErrorKind, tensor: usize) -> PlanError {
+    fn of_tensor(kind: ErrorKind, tensor: usize) -> PlanError {
         PlanError { kind, tensor: Some(tensor) }
     }
 
-    /// What is wrong.
+    /// Returns what is wrong.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 
-    /// The tensor concerned, by its place in the list that was given, counted from 0.
+    /// Returns the position of the tensor at fault in the list passed to [`Plan::new`], counted
+    /// from 0. `None` if the error isn't about one tensor.
     #[must_use]
     pub fn tensor(&self) -> Option<usize> {
         self.tensor

@@ -1,7 +1,7 @@
-//! How a header is written: compact JSON, as the reference implementation writes it, and strings
-//! with the escapes that JSON asks for and no others.
+//! The text of a header: compact JSON, as the reference implementation writes it. Strings have only
+//! the escapes that JSON requires.
 //!
-//! The grammar stands here once, for those who want the text and for those who want its length.
+//! The same code writes the text and measures its length.
 
 use core::fmt::{self, Write};
 
@@ -9,30 +9,30 @@ use crate::base::convert::to_u64;
 use crate::json::tokenizer::skip_plain;
 use crate::write::plan::{PlanTensor, RESERVED};
 
-/// What a text goes to.
+/// A destination for JSON text.
 pub(crate) trait Out {
     fn text(&mut self, text: &str) -> fmt::Result;
-    /// A number in decimal digits.
+    /// Writes a number in decimal.
     fn number(&mut self, number: u64) -> fmt::Result;
 }
 
-/// An [`Out`] that writes.
-pub(crate) struct Writing<'w>(pub(crate) &'w mut dyn Write);
+/// An [`Out`] that writes to a [`Write`].
+pub(crate) struct TextWriter<'w>(pub(crate) &'w mut dyn Write);
 
-impl Out for Writing<'_> {
+impl Out for TextWriter<'_> {
     #[inline]
     fn text(&mut self, text: &str) -> fmt::Result {
         self.0.write_str(text)
     }
 
-    /// Not by `write!`, which takes several times as long.
     fn number(&mut self, number: u64) -> fmt::Result {
+        // `write!` is several times slower.
         let mut digits = [0; 20];
         let (mut rest, mut begin) = (number, digits.len());
-        for place in digits.iter_mut().rev() {
+        for slot in digits.iter_mut().rev() {
             let tenth = rest.wrapping_div(10);
             let digit = u8::try_from(rest.wrapping_sub(tenth.wrapping_mul(10))).unwrap_or(0);
-            *place = digit | b'0';
+            *slot = digit | b'0';
             begin = begin.wrapping_sub(1);
             rest = tenth;
             if rest == 0 {
@@ -44,14 +44,14 @@ impl Out for Writing<'_> {
     }
 }
 
-/// An [`Out`] that keeps nothing but the length.
+/// An [`Out`] that only counts bytes. It never fails.
 #[derive(Debug, Default)]
 pub(crate) struct Measure {
     len: u64,
 }
 
 impl Measure {
-    /// Bytes that were written.
+    /// Returns the number of bytes written.
     pub(crate) fn len(&self) -> u64 {
         self.len
     }
@@ -72,7 +72,7 @@ impl Out for Measure {
     }
 }
 
-/// A buffer being filled by `fmt::Write`.
+/// A buffer filled through [`Write`].
 pub(super) struct Sink<'b> {
     buffer: &'b mut [u8],
     len: usize,
@@ -83,12 +83,12 @@ impl<'b> Sink<'b> {
         Sink { buffer, len: 0 }
     }
 
-    /// Bytes that were written.
+    /// Returns the number of bytes written.
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
-    /// Writes bytes, all of them, if there is room.
+    /// Writes all of the bytes, or nothing and returns `None` if they don't fit.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Option<()> {
         let end = self.len.checked_add(bytes.len())?;
         self.buffer.get_mut(self.len..end)?.copy_from_slice(bytes);
@@ -143,7 +143,7 @@ fn write_entry(out: &mut impl Out, tensor: &PlanTensor<'_>) -> fmt::Result {
     out.text("]}")
 }
 
-/// Writes an object of strings.
+/// Writes an object whose values are strings.
 pub(crate) fn write_map<K: AsRef<str>, V: AsRef<str>>(
     out: &mut impl Out,
     map: impl IntoIterator<Item = (K, V)>,
@@ -159,13 +159,12 @@ pub(crate) fn write_map<K: AsRef<str>, V: AsRef<str>>(
     out.text(if before == "{" { "{}" } else { "}" })
 }
 
-/// Writes a string in quotes: control characters, quotes and backslashes escaped, all others as they
-/// are.
+/// Writes a quoted string. Only control characters, quotes and backslashes are escaped.
 pub(crate) fn write_string(out: &mut impl Out, string: &str) -> fmt::Result {
     out.text("\"")?;
     let mut rest = string;
     loop {
-        // What needs an escape is a character of one byte.
+        // Every character that needs an escape is one byte long, so this splits at a boundary.
         let plain = rest.len().saturating_sub(skip_plain(rest.as_bytes()).len());
         let Some((plain, escaped)) = rest.split_at_checked(plain) else { break };
         out.text(plain)?;
@@ -188,7 +187,7 @@ fn write_escape(out: &mut impl Out, c: char) -> fmt::Result {
         '\n' => out.text("\\n"),
         '\u{c}' => out.text("\\f"),
         '\r' => out.text("\\r"),
-        // The others are below 0x20.
+        // Only control characters below 0x20 are left.
         _ => {
             let low = usize::try_from(u32::from(c) & 0x0f).unwrap_or(0);
             out.text(if u32::from(c) < 0x10 { "\\u000" } else { "\\u001" })?;
@@ -197,7 +196,7 @@ fn write_escape(out: &mut impl Out, c: char) -> fmt::Result {
     }
 }
 
-/// Writes spaces.
+/// Writes `len` spaces.
 pub(crate) fn write_padding(sink: &mut dyn Write, len: u64) -> fmt::Result {
     const SPACES: &str = "                                                                ";
     let mut left = len;
@@ -217,7 +216,7 @@ mod tests {
     use std::prelude::v1::*;
 
     #[test]
-    fn strings_are_spelled_as_serde_json_spells_them() {
+    fn strings_match_serde_json() {
         let mut all: Vec<String> =
             (0..0x300).filter_map(char::from_u32).map(String::from).collect();
         all.extend(
@@ -225,7 +224,7 @@ mod tests {
         );
         for string in all {
             let mut written = String::new();
-            write_string(&mut Writing(&mut written), &string).unwrap();
+            write_string(&mut TextWriter(&mut written), &string).unwrap();
             assert_eq!(written, serde_json::to_string(&string).unwrap());
             let mut measure = Measure::default();
             write_string(&mut measure, &string).unwrap();
@@ -234,12 +233,12 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_written_and_measured() {
+    fn numbers_match_to_string() {
         let powers = (0..20).map(|power| 10_u64.pow(power));
         let edges = powers.flat_map(|power| [power - 1, power, power + 1]);
         for number in edges.chain([u64::MAX, u64::MAX - 1]) {
             let mut written = String::new();
-            Writing(&mut written).number(number).unwrap();
+            TextWriter(&mut written).number(number).unwrap();
             assert_eq!(written, number.to_string());
             let mut measure = Measure::default();
             measure.number(number).unwrap();
@@ -248,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn padding_has_its_length() {
+    fn padding_has_the_requested_length() {
         for len in [0, 1, 63, 64, 65, 4095, 4096] {
             let mut written = String::new();
             write_padding(&mut written, len).unwrap();

@@ -1,9 +1,10 @@
-//! A file that appears whole under its name, or not at all.
+//! A file that replaces another atomically.
 
+use std::borrow::ToOwned as _;
+use std::format;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::prelude::v1::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -13,12 +14,12 @@ use crate::write::error::{WriteError, WriteErrorKind};
 /// A file of any content that replaces another in one step, or not at all.
 ///
 /// Bytes go to a temporary file in the target's folder, named `.safetensors-….partial`.
-/// [`commit`](AtomicFile::commit) syncs it and renames it over the target. Until then the old file is
-/// untouched. Dropping an `AtomicFile` without a commit removes the temporary file; a process that is
-/// killed leaves it behind.
+/// [`commit`](AtomicFile::commit) syncs it and renames it over the target. Until then the old file
+/// is untouched. Dropping an `AtomicFile` without a commit removes the temporary file; a process
+/// that is killed leaves it behind.
 ///
-/// [`FileWriter`](crate::FileWriter) writes model files this way. Use an `AtomicFile` for what belongs
-/// beside them, such as a `config.json`.
+/// [`FileWriter`](crate::FileWriter) writes model files this way. Use an `AtomicFile` for other
+/// files of a model, such as a `config.json`.
 ///
 /// ```
 /// use safetensors_zero::AtomicFile;
@@ -52,7 +53,7 @@ struct Temporary {
 impl Drop for Temporary {
     fn drop(&mut self) {
         if self.remove {
-            // Whatever fails here, there is nobody to tell.
+            // Failures are ignored: a destructor cannot report them.
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -62,16 +63,17 @@ impl AtomicFile {
     /// Creates the temporary file, with the permissions of a new file.
     ///
     /// # Errors
-    /// Something other than a regular file is at the path; no file can be created in its folder.
+    /// Returns an error if the path exists but isn't a regular file, or if no file can be created
+    /// in its folder.
     pub fn create(path: impl AsRef<Path>) -> Result<AtomicFile, WriteError> {
         let target = path.as_ref();
         if let Ok(metadata) = fs::metadata(target) {
             if let Some(found) = FileType::of(metadata.file_type()) {
-                return Err(WriteError::new(WriteErrorKind::NotAFile(found)).at(target));
+                return Err(WriteError::new(WriteErrorKind::NotAFile(found)).with_path(target));
             }
         }
-        let (file, path) = create_beside(target)
-            .map_err(|error| WriteError::new(WriteErrorKind::Create(error)).at(target))?;
+        let (file, path) = create_temporary(target)
+            .map_err(|error| WriteError::new(WriteErrorKind::Create(error)).with_path(target))?;
         let temporary = Temporary { path, remove: true };
         Ok(AtomicFile { file, target: target.to_owned(), temporary })
     }
@@ -93,15 +95,15 @@ impl AtomicFile {
         let AtomicFile { file, target, temporary } = self;
         match file.sync_all() {
             Ok(()) => Ok(Finished { target, temporary }),
-            Err(error) => Err(WriteError::new(WriteErrorKind::Sync(error)).at(&target)),
+            Err(error) => Err(WriteError::new(WriteErrorKind::Sync(error)).with_path(&target)),
         }
     }
 
     /// Syncs the temporary file, renames it over the target, and syncs the folder.
     ///
     /// # Errors
-    /// The system refuses one of these steps. The old file is untouched, unless the last step failed:
-    /// the new file is then in place, but may be lost by a power failure.
+    /// Returns an error if one of these steps fails. The old file is untouched, unless the last
+    /// step failed: the new file is then in place, but a power failure can still undo the rename.
     pub fn commit(self) -> Result<(), WriteError> {
         self.finish()?.publish()
     }
@@ -117,7 +119,7 @@ impl io::Write for AtomicFile {
     }
 }
 
-/// A temporary file that is on the disk, and closed.
+/// A temporary file that is synced and closed, but not yet renamed.
 #[derive(Debug)]
 pub(crate) struct Finished {
     target: PathBuf,
@@ -125,9 +127,9 @@ pub(crate) struct Finished {
 }
 
 impl Finished {
-    /// Puts the file in the place of the old one.
+    /// Renames the file over its target, and syncs the folder.
     pub(crate) fn publish(mut self) -> Result<(), WriteError> {
-        let failed = |kind: WriteErrorKind| WriteError::new(kind).at(&self.target);
+        let failed = |kind: WriteErrorKind| WriteError::new(kind).with_path(&self.target);
         fs::rename(&self.temporary.path, &self.target)
             .map_err(|error| failed(WriteErrorKind::Rename(error)))?;
         self.temporary.remove = false;
@@ -135,8 +137,8 @@ impl Finished {
     }
 }
 
-/// Creates a file with a name of its own in the folder of another.
-fn create_beside(target: &Path) -> io::Result<(fs::File, PathBuf)> {
+/// Creates a file with a unique name in the target's folder.
+fn create_temporary(target: &Path) -> io::Result<(fs::File, PathBuf)> {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     loop {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -159,7 +161,7 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// Brings the names in a folder to the disk, where the system has a call for it.
+/// Syncs the names in a folder, where the system has a call for it.
 fn sync_folder(folder: &Path) -> io::Result<()> {
     #[cfg(unix)]
     fs::File::open(folder)?.sync_all()?;
@@ -167,7 +169,7 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes bytes at an offset, all of them.
+/// Writes all of the bytes at an offset.
 pub(crate) fn write_all_at(file: &fs::File, offset: u64, bytes: &[u8]) -> io::Result<()> {
     #[cfg(unix)]
     {

@@ -1,9 +1,11 @@
-//! Writing to a file on disk, which appears whole or not at all.
+//! Atomic saves: one file tensor by tensor, a whole file, or a sharded model.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
 use std::path::Path;
-use std::prelude::v1::*;
+use std::string::String;
+use std::vec;
+use std::vec::Vec;
 
 use crate::base::error::ErrorKind;
 use crate::write::build::{for_each_view, with_plan, OwnedPlan, PlanBuilder, View};
@@ -13,18 +15,19 @@ use crate::write::save::atomic::{write_all_at, AtomicFile, Finished};
 use crate::write::save::tensor::{Destination, TensorWriter};
 use crate::write::shards::ShardPlans;
 
-/// Writes a planned file to disk, tensor by tensor, in any order and in pieces of any size.
+/// A writer of a planned file on disk. Tensors can be written in any order and in chunks of any
+/// size.
 ///
-/// Until [`FileWriter::commit`] has checked that nothing is missing, the bytes are in a temporary
-/// file beside the target, `.safetensors-….partial`, and whatever had the target's name before is
-/// whole. Then the new file takes its place in one step, after it has been brought to the disk. A
-/// writer that is dropped before leaves nothing behind; a process that is killed leaves the
-/// temporary file. Readers that have the old file open, or mapped, keep it.
+/// The bytes go to a temporary file in the target's folder, named `.safetensors-….partial`.
+/// [`FileWriter::commit`] checks that nothing is missing, syncs the temporary file, and renames it
+/// over the target. Until then the old file is untouched. Readers that have the old file open or
+/// mapped keep it. Dropping a writer without a commit removes the temporary file; a process that is
+/// killed leaves it behind.
 ///
-/// A symbolic link at the target is replaced itself, not what it leads to. The new file has the
-/// permissions of a new file.
+/// If the target is a symbolic link, the link itself is replaced, not the file it points to. The
+/// new file has the permissions of a new file.
 ///
-/// Memory is the plan's, and 8 bytes a tensor.
+/// Memory use is the plan and 8 bytes per tensor.
 ///
 /// ```
 /// use safetensors_zero::{Dtype, File, FileWriter, PlanBuilder};
@@ -46,10 +49,10 @@ use crate::write::shards::ShardPlans;
 pub struct FileWriter {
     output: Output,
     plan: OwnedPlan,
-    /// Bytes of each tensor that are written, in the order of the data.
+    /// The number of bytes written of each tensor, in data order.
     written: Vec<u64>,
-    /// The same of a tensor without bytes: always 0.
-    nothing: u64,
+    /// The same for every tensor without data: always 0.
+    written_of_empty: u64,
 }
 
 #[derive(Debug)]
@@ -69,50 +72,53 @@ impl FileWriter {
     /// Creates the temporary file and writes the header.
     ///
     /// # Errors
-    /// At the path is something else than a regular file; no file can be created or written there.
+    /// Returns an error if the path exists but isn't a regular file, or if the temporary file
+    /// cannot be created or written.
     pub fn create(path: impl AsRef<Path>, plan: OwnedPlan) -> Result<FileWriter, WriteError> {
         let path = path.as_ref();
         let file = AtomicFile::create(path)?;
         write_all_at(file.as_std(), 0, &plan.frame())
             .and_then(|()| write_all_at(file.as_std(), 8, plan.header().as_bytes()))
-            .map_err(|error| WriteError::new(WriteErrorKind::Write(error)).at(path))?;
+            .map_err(|error| WriteError::new(WriteErrorKind::Write(error)).with_path(path))?;
         let output = Output { file, data_start: plan.data_start() };
         let written = vec![0; plan.table().len()];
-        Ok(FileWriter { output, plan, written, nothing: 0 })
+        Ok(FileWriter { output, plan, written, written_of_empty: 0 })
     }
 
-    /// The plan, whose table tells the order in which writing is sequential.
+    /// Returns the plan. Its table is in data order: writing tensors in this order is sequential.
     #[must_use]
     pub fn plan(&self) -> &OwnedPlan {
         &self.plan
     }
 
-    /// The tensor with this name, to begin with it or to go on.
+    /// Returns a writer of the tensor with this name. It continues where an earlier one stopped.
     ///
     /// # Errors
-    /// No tensor has the name.
+    /// Returns an error if no tensor has this name.
     pub fn tensor(&mut self, name: &str) -> Result<TensorWriter<'_>, WriteError> {
         let found = self.plan.table().info(name);
         let info = match found {
             Ok(info) => info,
             Err(error) => {
-                let error = WriteError::refused(error.kind()).of(Some(name));
-                return Err(error.at(self.output.file.path()));
+                let error = WriteError::refused(error.kind()).with_tensor(Some(name));
+                return Err(error.with_path(self.output.file.path()));
             }
         };
-        // The first that ends after this one begins: itself, or, of one without bytes, another.
-        let place = self.plan.table().place_of(info.data_offsets.0);
-        let counted = if info.byte_len() == 0 { None } else { self.written.get_mut(place) };
-        let written = counted.unwrap_or(&mut self.nothing);
+        // Finds the first tensor that ends after this offset. A tensor without data ends at it, so
+        // it would find another one.
+        let position = self.plan.table().place_of(info.data_offsets.0);
+        let counter = if info.byte_len() == 0 { None } else { self.written.get_mut(position) };
+        let written = counter.unwrap_or(&mut self.written_of_empty);
         Ok(TensorWriter::new(&mut self.output, info, written))
     }
 
-    /// Checks that every tensor is complete, brings the file to the disk, and puts it in its place.
+    /// Checks that every tensor is complete, syncs the temporary file, renames it over the target,
+    /// and syncs the folder.
     ///
     /// # Errors
-    /// A tensor lacks bytes; the system could not do it. The old file is then as it was, unless the
-    /// last step failed, which brings the folder to the disk: the new file is then in its place, but
-    /// might not be after a power failure.
+    /// Returns an error if a tensor is incomplete or if one of these steps fails. The old file is
+    /// untouched, unless the last step failed: the new file is then in place, but a power failure
+    /// can still undo the rename.
     pub fn commit(self) -> Result<(), WriteError> {
         self.finish()?.publish()
     }
@@ -123,25 +129,26 @@ impl FileWriter {
             let (needed, written) = (info.byte_len(), *written);
             if written != needed {
                 let error = WriteError::refused(ErrorKind::DataMissing { needed, written });
-                let named = error.of(Some(&info.name.to_cow()));
-                return Err(named.at(self.output.file.path()));
+                let error = error.with_tensor(Some(&info.name.to_cow()));
+                return Err(error.with_path(self.output.file.path()));
             }
         }
         self.output.file.finish()
     }
 }
 
-/// Writes a file of these tensors to disk, with [`PlanOptions::default`]: [`serialize`] and
-/// [`FileWriter`] in one.
+/// Serializes tensors to a file on disk, with [`PlanOptions::default`].
 ///
-/// Memory is about 100 bytes a tensor besides the caller's, and what [`View::data`] makes of one
-/// tensor at a time.
+/// The bytes are those of [`serialize`], and the file is replaced atomically as by [`FileWriter`].
+/// Allocates about 100 bytes per tensor, and whatever [`View::data`] allocates for one tensor at a
+/// time.
 ///
 /// [`serialize`]: crate::serialize()
 ///
 /// # Errors
-/// What the format does not allow; a view whose data have another length than its dtype and shape
-/// need; a file that cannot be written. What was at the path is then as it was.
+/// Returns an error if the format doesn't allow the file, if a view's data doesn't have the length
+/// that its dtype and shape need, or if the file cannot be written. An old file at the path is then
+/// untouched, except as described in [`FileWriter::commit`].
 pub fn serialize_to_file<S: AsRef<str>, V: View>(
     tensors: impl IntoIterator<Item = (S, V)>,
     metadata: Option<BTreeMap<String, String>>,
@@ -150,10 +157,10 @@ pub fn serialize_to_file<S: AsRef<str>, V: View>(
     serialize_to_file_with(tensors, metadata, path, &PlanOptions::DEFAULT)
 }
 
-/// As [`serialize_to_file`], with options of the caller's choice.
+/// Like [`serialize_to_file`], with the given options.
 ///
 /// # Errors
-/// As [`serialize_to_file`].
+/// Same as [`serialize_to_file`].
 pub fn serialize_to_file_with<S: AsRef<str>, V: View>(
     tensors: impl IntoIterator<Item = (S, V)>,
     metadata: Option<BTreeMap<String, String>>,
@@ -165,7 +172,7 @@ pub fn serialize_to_file_with<S: AsRef<str>, V: View>(
     let file = with_plan(&views, metadata.as_ref(), options, |plan| {
         let file = AtomicFile::create(path)?;
         let mut text = String::new();
-        // A string takes everything.
+        // Writing to a string never fails.
         let _ = plan.write_header(&mut text);
         let mut writer = io::BufWriter::with_capacity(64 << 10, file.as_std());
         let failed = |error| WriteError::new(WriteErrorKind::Write(error));
@@ -176,21 +183,21 @@ pub fn serialize_to_file_with<S: AsRef<str>, V: View>(
         drop(writer);
         Ok(file)
     });
-    file.map_err(|error| error.at(path))?.commit()
+    file.map_err(|error| error.with_path(path))?.commit()
 }
 
-/// Writes a model of these tensors to a folder, as files of at most `file_bytes` each and their
-/// index: `model-00001-of-00003.safetensors` and so on, and `model.safetensors.index.json`. A tensor
-/// that does not fit such a file has one to itself.
+/// Serializes tensors to a folder as a sharded model: files of at most `file_bytes` each, named
+/// `model-00001-of-00003.safetensors` and so on, and their index `model.safetensors.index.json`. A
+/// tensor too large for this limit gets a file of its own.
 ///
-/// Tensors are divided in the order in which they come. Everything is on the disk before the first
-/// file takes its place, and the index comes last. Each file is whole or not there; all of them
-/// together are not replaced in one step, so save into a new folder if the old model is in use.
-/// Files of an earlier model with other names stay. For other names, or to write the shards as their
-/// data come, see [`PlanBuilder::shards`].
+/// Tensors are divided in the order in which they are passed. All shards are written and synced
+/// before the first one is renamed, and the index is written last. Each file is replaced
+/// atomically, but the model as a whole is not: save to a new folder if the old model is in use.
+/// Files of an earlier model with other names are kept. To use other names, or to write the shards
+/// as their data arrives, see [`PlanBuilder::shards`].
 ///
 /// # Errors
-/// As [`serialize_to_file`].
+/// Same as [`serialize_to_file`].
 pub fn serialize_to_folder<S: AsRef<str>, V: View>(
     tensors: impl IntoIterator<Item = (S, V)>,
     metadata: Option<BTreeMap<String, String>>,
@@ -204,7 +211,7 @@ pub fn serialize_to_folder<S: AsRef<str>, V: View>(
         builder.tensor(name.as_ref(), view.dtype(), view.shape());
     }
     builder.all_metadata(metadata);
-    let model = builder.shards("model", file_bytes).map_err(|error| error.at(folder))?;
+    let model = builder.shards("model", file_bytes).map_err(|error| error.with_path(folder))?;
     let views: BTreeMap<&str, &V> =
         views.iter().map(|(name, view)| (name.as_ref(), view)).collect();
     let mut finished = Vec::new();
@@ -224,21 +231,23 @@ fn write_shard<V: View>(
     for info in &plan.table() {
         let name = info.name.to_cow();
         let Some(view) = views.get(&*name) else { continue };
-        writer.tensor(&name)?.write_bytes(&view.data()).map_err(|error| error.at(path))?;
+        writer.tensor(&name)?.write_bytes(&view.data()).map_err(|error| error.with_path(path))?;
     }
     writer.finish()
 }
 
 impl ShardPlans {
-    /// Writes the index to a folder, in place of one that is there, once the shards are there.
+    /// Writes the index to a folder, atomically replacing an existing one. Call this after the
+    /// shards are written.
     ///
     /// # Errors
-    /// The file cannot be written. What was there before is then as it was.
+    /// Returns an error if the file cannot be written. The old index is then untouched, except as
+    /// described in [`AtomicFile::commit`].
     pub fn write_index(&self, folder: impl AsRef<Path>) -> Result<(), WriteError> {
         let path = folder.as_ref().join(self.index_name());
         let file = AtomicFile::create(&path)?;
         write_all_at(file.as_std(), 0, self.index().as_bytes())
-            .map_err(|error| WriteError::new(WriteErrorKind::Write(error)).at(&path))?;
+            .map_err(|error| WriteError::new(WriteErrorKind::Write(error)).with_path(&path))?;
         file.commit()
     }
 }

@@ -1,5 +1,4 @@
-//! Writing to files and streams: in order or not, in pieces of any size, and to a file that is whole
-//! or not there.
+//! Saving: to streams in data order, to files in any order, and atomically.
 
 mod atomic;
 mod file;

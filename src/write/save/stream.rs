@@ -1,17 +1,17 @@
-//! Writing to a stream, tensor after tensor.
+//! Writing to a stream, in data order.
 
 use std::io;
-use std::prelude::v1::*;
 
 use crate::base::error::ErrorKind;
 use crate::write::build::OwnedPlan;
 use crate::write::error::{WriteError, WriteErrorKind};
 use crate::write::save::tensor::{Destination, TensorWriter};
 
-/// Writes a planned file to a stream, in the order of its data: to a socket, a pipe, a compressor.
+/// A writer of a planned file to a stream, such as a socket, a pipe or a compressor. Tensors must
+/// be written in data order.
 ///
-/// Nothing of the data is kept: bytes go to the writer as they come, so give it one that buffers if
-/// they come in small pieces. A file on disk is better written by [`FileWriter`](crate::FileWriter).
+/// Data is passed to the underlying writer without buffering: use a buffered writer for many small
+/// writes. To write a file on disk, use [`FileWriter`](crate::FileWriter).
 ///
 /// ```
 /// use safetensors_zero::{Dtype, PlanBuilder, SafeTensors, StreamWriter};
@@ -32,16 +32,16 @@ use crate::write::save::tensor::{Destination, TensorWriter};
 pub struct StreamWriter<W> {
     stream: Stream<W>,
     plan: OwnedPlan,
-    /// Bytes of the data that are written.
+    /// The number of data bytes written, without those of the current tensor.
     done: u64,
-    /// Of these, bytes of the tensor that was asked for last.
+    /// The number of bytes written of the current tensor, the one that was requested last.
     written: u64,
 }
 
 #[derive(Debug)]
 struct Stream<W> {
     writer: W,
-    /// Whether a write has failed: nobody knows how much of it was taken, so nothing can follow.
+    /// Whether a write failed. How much of it was written is unknown, so no write can follow it.
     broken: bool,
 }
 
@@ -65,10 +65,10 @@ impl<W: io::Write> Destination for Stream<W> {
 }
 
 impl<W: io::Write> StreamWriter<W> {
-    /// Writes the header.
+    /// Creates the writer and writes the header.
     ///
     /// # Errors
-    /// The writer's own.
+    /// Returns an error if the underlying writer does.
     pub fn new(mut writer: W, plan: OwnedPlan) -> Result<Self, WriteError> {
         writer
             .write_all(&plan.frame())
@@ -77,20 +77,21 @@ impl<W: io::Write> StreamWriter<W> {
         Ok(StreamWriter { stream: Stream { writer, broken: false }, plan, done: 0, written: 0 })
     }
 
-    /// The plan, whose table tells the order.
+    /// Returns the plan. Its table has the tensors in the order in which to write them.
     #[must_use]
     pub fn plan(&self) -> &OwnedPlan {
         &self.plan
     }
 
-    /// The tensor with this name, whose turn it is: those before it are complete. It may be asked
-    /// for again, to go on with it.
+    /// Returns a writer of the tensor with this name. All tensors before it must be complete. It
+    /// can be requested again to continue where it stopped.
     ///
     /// # Errors
-    /// No tensor has the name; a tensor before it lacks bytes; its turn has passed.
+    /// Returns an error if no tensor has this name, if a tensor before it is incomplete, or if data
+    /// of a later tensor has been written.
     pub fn tensor(&mut self, name: &str) -> Result<TensorWriter<'_>, WriteError> {
-        self.settle();
-        let refused = |kind| WriteError::refused(kind).of(Some(name));
+        self.count_current();
+        let refused = |kind| WriteError::refused(kind).with_tensor(Some(name));
         let info = self.plan.table().info(name).map_err(|error| refused(error.kind()))?;
         let (begin, end) = info.data_offsets;
         if end < self.done {
@@ -102,12 +103,13 @@ impl<W: io::Write> StreamWriter<W> {
         Ok(TensorWriter::new(&mut self.stream, info, &mut self.written))
     }
 
-    /// Flushes the writer and returns it, once all tensors are complete.
+    /// Checks that all tensors are complete, flushes the underlying writer, and returns it.
     ///
     /// # Errors
-    /// A tensor lacks bytes; the writer's own, also where it failed before.
+    /// Returns an error if a tensor is incomplete, if flushing fails, or if an earlier write
+    /// failed.
     pub fn finish(mut self) -> Result<W, WriteError> {
-        self.settle();
+        self.count_current();
         if self.done != self.plan.data_len() {
             return Err(self.missing());
         }
@@ -117,12 +119,12 @@ impl<W: io::Write> StreamWriter<W> {
         Ok(writer)
     }
 
-    /// Counts what was written of the last tensor among what is done.
-    fn settle(&mut self) {
+    /// Adds the bytes of the current tensor to `done`.
+    fn count_current(&mut self) {
         self.done = self.done.saturating_add(std::mem::take(&mut self.written));
     }
 
-    /// The error that the tensor whose turn it is lacks bytes.
+    /// Returns the error for the first incomplete tensor.
     #[cold]
     fn missing(&self) -> WriteError {
         let table = self.plan.table();
@@ -131,6 +133,6 @@ impl<W: io::Write> StreamWriter<W> {
         };
         let written = self.done.saturating_sub(info.data_offsets.0);
         let kind = ErrorKind::DataMissing { needed: info.byte_len(), written };
-        WriteError::refused(kind).of(Some(&info.name.to_cow()))
+        WriteError::refused(kind).with_tensor(Some(&info.name.to_cow()))
     }
 }

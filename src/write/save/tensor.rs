@@ -1,8 +1,8 @@
-//! One tensor being written, from bytes or from numbers of a host's own types.
+//! Writing one tensor, from bytes or from numbers of the host's types.
 
 use core::fmt;
 use std::io;
-use std::prelude::v1::*;
+use std::vec;
 
 use crate::base::convert::to_u64;
 use crate::base::dtype::Dtype;
@@ -11,24 +11,23 @@ use crate::table::info::TensorInfo;
 use crate::tensor::encode;
 use crate::write::error::{WriteError, WriteErrorKind};
 
-/// Bytes that are converted at a time, at most.
-const PIECE: usize = 64 << 10;
+/// The most bytes that are converted at a time.
+const CHUNK: usize = 64 << 10;
 
-/// Where the data of a tensor go.
+/// A destination for tensor data.
 pub(super) trait Destination {
-    /// Takes bytes that stand at this offset in the data region.
+    /// Writes bytes at an offset in the data region.
     fn put(&mut self, offset: u64, bytes: &[u8]) -> Result<(), WriteErrorKind>;
 }
 
-/// A tensor whose data are being written: its next bytes, or its next elements, in as many calls as
-/// you like.
+/// A writer of one tensor's data. Each call writes the next bytes or elements.
 ///
-/// Nothing has to be done at its end: whether all was written is checked when the file is finished,
-/// and a call that would write more than the tensor has is an error that writes nothing.
+/// There is nothing to do at the end: whether the tensor is complete is checked when the file is
+/// finished. A call that would write beyond the tensor's end is an error and writes nothing.
 pub struct TensorWriter<'w> {
     destination: &'w mut dyn Destination,
     info: TensorInfo<'w>,
-    /// Bytes of the tensor that are written.
+    /// The number of bytes written of the tensor.
     written: &'w mut u64,
 }
 
@@ -41,50 +40,52 @@ impl<'w> TensorWriter<'w> {
         TensorWriter { destination, info, written }
     }
 
-    /// What was planned of it.
+    /// Returns the tensor's entry in the plan.
     #[must_use]
     pub fn info(&self) -> TensorInfo<'w> {
         self.info
     }
 
-    /// Bytes that are still to be written.
+    /// Returns the number of bytes left to write.
     #[must_use]
     pub fn remaining(&self) -> u64 {
         self.info.byte_len().saturating_sub(*self.written)
     }
 
-    /// Writes the next bytes, little-endian elements of the tensor's dtype. A call may end inside an
-    /// element.
+    /// Writes the next bytes: little-endian elements of the tensor's dtype. A call can end inside
+    /// an element.
     ///
     /// # Errors
-    /// The tensor has fewer bytes left; the file does not take them.
+    /// Returns an error if the tensor has fewer bytes left, or if writing fails.
     pub fn write_bytes(&mut self, bytes: &[u8]) -> Result<(), WriteError> {
-        self.check_room(to_u64(bytes.len()))?;
+        self.check_remaining(to_u64(bytes.len()))?;
         self.put(bytes)
     }
 
-    /// Writes the next elements of a tensor of F64, F32, F16 or BF16. See [`encode::from_f64`].
+    /// Writes the next elements of an F64, F32, F16 or BF16 tensor. See [`encode::from_f64`].
     ///
     /// # Errors
-    /// The dtype takes no floats; the tensor has fewer elements left; the file does not take them.
+    /// Returns an error if the tensor has another dtype or fewer elements left, or if writing
+    /// fails.
     pub fn write_f64(&mut self, values: &[f64]) -> Result<(), WriteError> {
         self.write_values(values, encode::from_f64)
     }
 
-    /// Writes the next elements of a tensor of F64, F32, F16 or BF16. See [`encode::from_f32`].
+    /// Writes the next elements of an F64, F32, F16 or BF16 tensor. See [`encode::from_f32`].
     ///
     /// # Errors
-    /// The dtype takes no floats; the tensor has fewer elements left; the file does not take them.
+    /// Returns an error if the tensor has another dtype or fewer elements left, or if writing
+    /// fails.
     pub fn write_f32(&mut self, values: &[f32]) -> Result<(), WriteError> {
         self.write_values(values, encode::from_f32)
     }
 
-    /// Writes the next elements of a tensor of integers. See [`encode::from_i64`].
+    /// Writes the next elements of an integer tensor. See [`encode::from_i64`].
     ///
     /// # Errors
-    /// The dtype is none of integers, or cannot hold one of them; the tensor has fewer elements
-    /// left; the file does not take them. Elements before one that does not fit may have been
-    /// written: [`TensorWriter::remaining`] tells.
+    /// Returns an error if the dtype isn't an integer type or cannot hold a value, if the tensor
+    /// has fewer elements left, or if writing fails. Elements before a value that doesn't fit can
+    /// have been written; see [`TensorWriter::remaining`].
     pub fn write_i64(&mut self, values: &[i64]) -> Result<(), WriteError> {
         self.write_values(values, encode::from_i64)
     }
@@ -95,22 +96,22 @@ impl<'w> TensorWriter<'w> {
         encode: impl Fn(Dtype, &[T], &mut [u8]) -> Result<(), Error>,
     ) -> Result<(), WriteError> {
         let dtype = self.info.dtype;
-        self.check_room(dtype.byte_len(to_u64(values.len())).unwrap_or(u64::MAX))?;
+        self.check_remaining(dtype.byte_len(to_u64(values.len())).unwrap_or(u64::MAX))?;
         let size = dtype.bitsize().div_ceil(8);
-        let most = PIECE.checked_div(size).unwrap_or(1);
-        let mut buffer = vec![0; values.len().min(most).saturating_mul(size)];
+        let chunk_len = CHUNK.checked_div(size).unwrap_or(1);
+        let mut buffer = vec![0; values.len().min(chunk_len).saturating_mul(size)];
         let mut before: u64 = 0;
-        for piece in values.chunks(most) {
-            let bytes = buffer.get_mut(..piece.len().saturating_mul(size)).unwrap_or_default();
-            encode(dtype, piece, bytes)
-                .map_err(|error| self.refused(later(error.kind(), before)))?;
+        for chunk in values.chunks(chunk_len) {
+            let bytes = buffer.get_mut(..chunk.len().saturating_mul(size)).unwrap_or_default();
+            encode(dtype, chunk, bytes)
+                .map_err(|error| self.refused(shift_index(error.kind(), before)))?;
             self.put(bytes)?;
-            before = before.saturating_add(to_u64(piece.len()));
+            before = before.saturating_add(to_u64(chunk.len()));
         }
         Ok(())
     }
 
-    fn check_room(&self, more: u64) -> Result<(), WriteError> {
+    fn check_remaining(&self, more: u64) -> Result<(), WriteError> {
         if more <= self.remaining() {
             return Ok(());
         }
@@ -122,23 +123,23 @@ impl<'w> TensorWriter<'w> {
         let offset = self.info.data_offsets.0.saturating_add(*self.written);
         match self.destination.put(offset, bytes) {
             Ok(()) => *self.written = self.written.saturating_add(to_u64(bytes.len())),
-            Err(kind) => return Err(self.named(WriteError::new(kind))),
+            Err(kind) => return Err(self.with_name(WriteError::new(kind))),
         }
         Ok(())
     }
 
     #[cold]
     fn refused(&self, kind: ErrorKind) -> WriteError {
-        self.named(WriteError::refused(kind))
+        self.with_name(WriteError::refused(kind))
     }
 
-    fn named(&self, error: WriteError) -> WriteError {
-        error.of(Some(&self.info.name.to_cow()))
+    fn with_name(&self, error: WriteError) -> WriteError {
+        error.with_tensor(Some(&self.info.name.to_cow()))
     }
 }
 
-/// The same kind, where values before were converted already.
-fn later(kind: ErrorKind, before: u64) -> ErrorKind {
+/// Adds the number of values converted before this chunk to the index in an error.
+fn shift_index(kind: ErrorKind, before: u64) -> ErrorKind {
     match kind {
         ErrorKind::ValueOutOfRange { index, value, dtype } => {
             ErrorKind::ValueOutOfRange { index: index.saturating_add(before), value, dtype }
@@ -147,7 +148,7 @@ fn later(kind: ErrorKind, before: u64) -> ErrorKind {
     }
 }
 
-/// As [`TensorWriter::write_bytes`], for what writes to an [`io::Write`].
+/// Writes bytes as [`TensorWriter::write_bytes`] does: all of them or an error.
 impl io::Write for TensorWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self.write_bytes(bytes) {
