@@ -1,5 +1,5 @@
-//! Slices of a tensor: ranges with steps, or single indexes, in its first dimensions. A slice yields
-//! runs of bytes, computed one at a time.
+//! Slices of a tensor: ranges with steps, or single indexes, in its first dimensions. A slice
+//! yields runs of bytes, computed one at a time.
 
 use core::fmt;
 use core::num::NonZeroU64;
@@ -107,8 +107,8 @@ impl<'a> Slice<'a> {
     /// Creates a slice by applying indexers to a tensor's first dimensions. Dimensions without an
     /// indexer are taken whole.
     ///
-    /// Ranges work as for Rust slices: the end can be the dimension's size, and an empty range gives
-    /// an empty slice. Takes time linear in the rank.
+    /// Ranges work as for Rust slices: the end can be the dimension's size, and an empty range
+    /// gives an empty slice. Takes time linear in the rank.
     ///
     /// # Errors
     /// [`TooManyIndexers`](ErrorKind::TooManyIndexers),
@@ -196,8 +196,8 @@ impl<'a> Slice<'a> {
         self.dtype
     }
 
-    /// Returns the slice's shape: the lengths of its ranges, then the dimensions without an indexer.
-    /// Dimensions with a single index are omitted.
+    /// Returns the slice's shape: the number of indexes taken by each range, then the dimensions
+    /// without an indexer. Dimensions with a single index are omitted.
     pub fn shape(&self) -> impl Iterator<Item = u64> + Clone + '_ {
         let indexers = usize::from(self.indexers);
         let taken = (0..indexers).zip(&self.taken);
@@ -217,9 +217,9 @@ impl<'a> Slice<'a> {
         self.dtype.byte_len(self.elements).unwrap_or(0)
     }
 
-    /// Returns an iterator over the byte ranges that make up the slice, relative to the start of the
-    /// tensor's data. Ranges are in ascending order. Adjacent ranges are merged, so there is a gap
-    /// between any two.
+    /// Returns an iterator over the byte ranges that make up the slice, relative to the start of
+    /// the tensor's data. Ranges are in ascending order, which is the order of the slice's
+    /// elements. Adjacent ranges are merged, so there is a gap between any two.
     #[must_use]
     pub fn runs(&self) -> Runs<'_> {
         Runs {
@@ -238,8 +238,8 @@ fn too_many(indexers: &[TensorIndexer], limit: usize) -> Error {
     Error::new(ErrorKind::TooManyIndexers { given, limit })
 }
 
-/// Applies an indexer to a dimension, each index of which holds `held` elements. Returns the first
-/// index taken, and their number and stride.
+/// Applies an indexer to a dimension with `held` elements per index. Returns the first index taken,
+/// and the number and stride of all indexes taken.
 fn take(
     indexer: &TensorIndexer,
     dimension: usize,

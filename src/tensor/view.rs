@@ -148,8 +148,8 @@ impl<'a> TensorView<'a> {
         (0..=12).map(|power| 1 << power).take_while(divides).last().unwrap_or(1)
     }
 
-    /// Writes all elements to `out` as `f32`, in row-major order. See [`dequant`] for how each dtype
-    /// is converted.
+    /// Writes all elements to `out` as `f32`, in row-major order. See [`dequant`] for how each
+    /// dtype is converted.
     ///
     /// # Errors
     /// [`BufferLength`](ErrorKind::BufferLength) if the length of `out` is not the number of
