@@ -11,7 +11,7 @@ use crate::header::frame::Header;
 use crate::table::slot::TensorSlot;
 use crate::table::table::{self, Facts, Table};
 
-/// A [`Table`] that owns its header and its slots, for example of a header that a server sent.
+/// A [`Table`] that owns its header and its slots, for example if a server sent only the header.
 ///
 /// ```
 /// use safetensors_zero::{Limits, OwnedTable};

@@ -27,7 +27,7 @@ pub struct TensorSlot {
     pub(crate) name_len: u32,
     /// The position of the shape's `[` in the header's text.
     pub(crate) shape: u32,
-    /// These three fields belong to the index of names: see `name_index`.
+    /// The index of names uses `head`, `next` and `tag`: see `name_index`.
     pub(crate) head: u32,
     pub(crate) next: u32,
     pub(crate) tag: u16,

@@ -307,7 +307,7 @@ impl Runs<'_> {
                 self.next = Some(element.saturating_add(taken.stride));
                 return;
             }
-            // Resets this dimension. The next iteration advances the dimension outside it.
+            // Resets this dimension. The next iteration advances the next outer one.
             element = element.saturating_sub(at.saturating_mul(taken.stride));
             *at = 0;
         }

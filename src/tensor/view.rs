@@ -226,7 +226,7 @@ impl fmt::Debug for TensorView<'_> {
 /// The Rust types in which a tensor's elements can be viewed in place.
 ///
 /// Each type corresponds to one dtype. BOOL has no type, because bytes other than 0 and 1 are not
-/// valid `bool` values. Floats of 8 bits or less have none either, because Rust has no such types.
+/// valid `bool` values. Floats of 8 bits or less have none either, because their data is raw codes.
 pub trait Element: sealed::Sealed {
     /// The dtype that corresponds to this type.
     const DTYPE: Dtype;

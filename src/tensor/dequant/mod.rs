@@ -7,7 +7,7 @@
 //! | dtype | as `f32` |
 //! |---|---|
 //! | F32, BF16 | the same bits, followed by zeros for BF16; payloads and signalling NaN are kept |
-//! | F16 | exact; NaN keeps sign and payload, but the processor makes it quiet (see below) |
+//! | F16 | exact; NaN keeps sign and payload; hardware conversion (see below) makes it quiet |
 //! | F8_E5M2 | exact: the upper half of an F16; NaN as for F16 |
 //! | F8_E4M3 | exact; no infinities; 0x7f and 0xff are NaN and keep their sign |
 //! | F8_E4M3FNUZ, F8_E5M2FNUZ | exact; 0x80 is NaN; no negative zero |
