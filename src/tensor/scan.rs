@@ -20,7 +20,7 @@ use crate::tensor::view::TensorView;
 /// ```
 /// use safetensors_zero::{Header, Limits};
 ///
-/// # let file = include_bytes!("../examples/animals.safetensors");
+/// # let file = include_bytes!("../../examples/animals.safetensors");
 /// let (header, data) = Header::of_file(file, &Limits::default())?;
 /// let mut scan = header.scan();
 /// for info in &mut scan {
