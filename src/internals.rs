@@ -1,4 +1,5 @@
-//! For this crate's own tests and benches; no part of its interface, and without promises.
+//! Functions for this crate's own tests and benches. Not part of the public API; no stability
+//! guarantees.
 
 use crate::base::limits::Limits;
 use crate::header::frame::Header;
@@ -6,9 +7,11 @@ use crate::header::walk::{Item, Walk};
 
 pub use crate::table::name_index::bucket_of_name;
 
-/// Walks over a file's header twice, once by the fast path where that is possible and once by the
-/// tokenizer alone, and tells whether both say the same at every step. `None` if there is no header
-/// to walk over, else how many members went the fast path.
+/// Walks over a file's header twice, once with the fast path where it applies and once with the
+/// tokenizer alone, and compares the results of every step.
+///
+/// Returns the number of members that took the fast path, `Err` if the walks disagree, or `None` if
+/// [`Header::of_file`] fails.
 pub fn walk_both_ways(file: &[u8], limits: &Limits) -> Option<Result<usize, ()>> {
     let (header, _) = Header::of_file(file, limits).ok()?;
     let mut fast = Walk::new(header.parts());

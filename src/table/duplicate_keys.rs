@@ -1,13 +1,14 @@
-//! Whether strings are distinct, in the worst case: keys of metadata that were made to collide.
+//! Detects duplicate strings in the worst case: metadata keys chosen so that their hashes collide.
 //!
-//! How it works: strings are told apart block by block, seven bytes at a time. Those that begin with
-//! the same blocks are a group, which stands together; its next blocks are taken and sorted, and groups
-//! of one are done. So each byte is decoded once, however much the strings have in common, and what is
-//! sorted are numbers. Two strings of which all blocks are equal are one string.
+//! How it works: strings are compared in blocks of seven bytes. Strings that start with the same
+//! blocks form a group, in adjacent positions. The next block of each string in a group is decoded,
+//! and the group is sorted by it. A group of one is done. Each byte is therefore decoded once,
+//! however long the common prefixes are, and only numbers are sorted. Two strings with all blocks
+//! equal are duplicates.
 //!
-//! The slots are used as three tables. By position, in the order so far: `begin` is the block, `next`
-//! the number of the group, `head` which string it is. By string: `name`, and in `end` how much of its
-//! spelling was taken.
+//! The slots serve as two tables. Indexed by position in the sorted order, `begin` is the current
+//! block, `next` the number of the group, and `head` the number of the string. Indexed by string,
+//! `name` is its position in the header, and `end` how many of its bytes have been decoded.
 
 use core::ops::Range;
 
@@ -17,14 +18,14 @@ use crate::table::name_index::{self, Clash};
 use crate::table::order;
 use crate::table::slot::TensorSlot;
 
-/// Bytes of a block, at most: whole characters.
+/// The maximum size of a block in bytes. A block holds whole characters.
 const BLOCK: usize = 7;
 
-/// Checks that no two of the slots' names are one. Of those that are, tells the two of which the second
-/// comes first.
+/// Checks that the slots' names are distinct. If not, returns the first name that repeats an
+/// earlier one, and the first use of that name.
 ///
-/// Takes at most n log n steps, and one for each byte. `begin`, `end`, `head` and `next` of the slots
-/// are then unspecified.
+/// Takes O(n log n) steps, plus one per byte. Leaves `begin`, `end`, `head` and `next` of the slots
+/// unspecified.
 #[cold]
 #[inline(never)]
 pub(crate) fn distinct(header: &str, slots: &mut [TensorSlot]) -> Result<(), Clash> {
@@ -51,7 +52,7 @@ pub(crate) fn distinct(header: &str, slots: &mut [TensorSlot]) -> Result<(), Cla
     clash.map_or(Ok(()), Err)
 }
 
-/// Takes the next block of the strings of a group, and puts the group in the order of these.
+/// Decodes the next block of each string in a group, and sorts the group by block.
 fn take_blocks(header: &str, slots: &mut [TensorSlot], group: Range<usize>, number: u32) {
     let mut sorted = true;
     let mut before = 0;
@@ -71,8 +72,11 @@ fn take_blocks(header: &str, slots: &mut [TensorSlot], group: Range<usize>, numb
     }
 }
 
-/// The block of a string after what was taken of its spelling: up to seven bytes, how many, and in the
-/// lowest bit whether they are the last. And how much of the spelling is taken then.
+/// Returns the next block of a string, and how many bytes of its spelling have then been decoded.
+/// `taken` is that number before the call.
+///
+/// A block is a number. From the top it holds up to seven bytes of the string, their count, and in
+/// the lowest bit whether they end the string.
 fn block(string: Text<'_>, escaped: bool, taken: u64) -> (u64, u64) {
     let raw = string.raw();
     let rest = usize::try_from(taken).ok().and_then(|taken| raw.get(taken..)).unwrap_or_default();
@@ -87,7 +91,8 @@ fn is_last(block: u64) -> bool {
     block & 1 == 1
 }
 
-/// As many whole characters as a block holds.
+/// Fills a block with whole characters of a string without escapes. Returns the number of bytes and
+/// the rest of the string.
 fn plain<'a>(rest: &'a str, block: &mut [u8; 8]) -> (usize, &'a str) {
     let mut len = rest.len().min(BLOCK);
     while !rest.is_char_boundary(len) {
@@ -100,7 +105,7 @@ fn plain<'a>(rest: &'a str, block: &mut [u8; 8]) -> (usize, &'a str) {
     (len, after)
 }
 
-/// As [`plain`], of a spelling with escapes.
+/// Like [`plain`], but for a string with escapes.
 fn decoded<'a>(rest: &'a str, block: &mut [u8; 8]) -> (usize, &'a str) {
     let mut chars = Text::of_spelling(rest).chars();
     let mut len: usize = 0;
@@ -118,7 +123,7 @@ fn decoded<'a>(rest: &'a str, block: &mut [u8; 8]) -> (usize, &'a str) {
     }
 }
 
-/// The first two strings of a group, in the order of the slots.
+/// Returns the first two strings of a group, in slot order.
 fn first_two(group: &[TensorSlot]) -> Clash {
     let (mut first, mut second) = (u32::MAX, u32::MAX);
     for slot in group {
@@ -131,7 +136,7 @@ fn first_two(group: &[TensorSlot]) -> Clash {
     Clash(to_usize(first), to_usize(second))
 }
 
-/// Which of two clashes comes first: the one whose second string does.
+/// Returns the clash whose second string comes first.
 fn earlier(one: Option<Clash>, other: Clash) -> Clash {
     match one {
         Some(one) if one.1 < other.1 => one,
@@ -146,7 +151,7 @@ mod tests {
     use std::collections::HashMap;
     use std::prelude::v1::*;
 
-    /// A header of these spellings, one after another, and their slots.
+    /// Returns a header that concatenates these spellings, and their slots.
     fn slots(spellings: &[String]) -> (String, Vec<TensorSlot>) {
         let (mut header, mut slots) = (String::new(), Vec::new());
         for spelling in spellings {
@@ -161,7 +166,7 @@ mod tests {
         (header, slots)
     }
 
-    /// The first string that was there before, by a map of the decoded strings.
+    /// Finds the first duplicate with a map of the decoded strings.
     fn naive(spellings: &[String]) -> Result<(), Clash> {
         let mut seen = HashMap::new();
         for (at, spelling) in spellings.iter().enumerate() {
@@ -174,9 +179,9 @@ mod tests {
     }
 
     #[test]
-    fn agrees_with_a_map() {
-        // Few characters, so that much is in common: of one to four bytes, plain and escaped, and one
-        // that fills blocks unevenly.
+    fn agrees_with_a_hash_map() {
+        // Few characters, so that strings share long prefixes. They have one to four bytes, plain
+        // and escaped, and one piece fills a block.
         let pieces = [
             "a",
             "b",
@@ -216,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_that_end_are_not_those_that_go_on_with_nul() {
+    fn trailing_nul_makes_strings_distinct() {
         for strings in [["a", "a\\u0000"], ["aaaaaaa", "aaaaaaa\\u0000"], ["", "\\u0000"]] {
             let (header, mut slots) = slots(&strings.map(String::from));
             assert_eq!(distinct(&header, &mut slots), Ok(()), "{strings:?}");

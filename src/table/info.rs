@@ -1,4 +1,4 @@
-//! What a header says of one tensor.
+//! The description of one tensor in a header.
 
 use crate::base::dtype::Dtype;
 use crate::header::entry::Entry;
@@ -7,7 +7,8 @@ use crate::json::text::Text;
 use crate::table::name_index;
 use crate::table::slot::TensorSlot;
 
-/// What a header says of one tensor. Its range of data has the size of its dtype and shape.
+/// The description of one tensor in a header. The length of `data_offsets` always matches the dtype
+/// and shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TensorInfo<'a> {
@@ -17,7 +18,7 @@ pub struct TensorInfo<'a> {
     pub dtype: Dtype,
     /// The dimensions.
     pub shape: Shape<'a>,
-    /// Begin and end of the data, in bytes from the data region's begin.
+    /// Start and end of the data, in bytes from the start of the data region.
     pub data_offsets: (u64, u64),
 }
 
@@ -42,7 +43,7 @@ impl<'a> TensorInfo<'a> {
         }
     }
 
-    /// Bytes of the data.
+    /// Returns the size of the data in bytes.
     #[inline]
     #[must_use]
     pub fn byte_len(&self) -> u64 {
@@ -50,7 +51,7 @@ impl<'a> TensorInfo<'a> {
         end.saturating_sub(begin)
     }
 
-    /// Elements of the tensor: the product of its shape. Takes constant time.
+    /// Returns the number of elements: the product of the shape. Takes constant time.
     #[inline]
     #[must_use]
     pub fn elements(&self) -> u64 {

@@ -1,7 +1,7 @@
-//! The fourth floor, entries to a validated table: slots, order, the chain of offsets, duplicate names,
-//! and lookup.
+//! The fourth floor: builds a validated table from entries. Owns slots, order, the chain of
+//! offsets, duplicate names and lookup.
 //!
-//! Nothing here touches the data of a tensor.
+//! Nothing here touches tensor data.
 
 // In reading order: each module imports only those above it.
 pub(crate) mod slot;

@@ -1,14 +1,14 @@
-//! The index by which a name is found: a hash table that lives in the slots themselves.
+//! The index of names: a hash table stored in the slots themselves.
 //!
-//! How it works: `n` slots are also `n` buckets. A name's hash picks a bucket; the bucket's slot
-//! says in `head` which slot is the first of its chain, and each slot says in `next` which one
-//! follows. `tag` holds hash bits that the bucket does not use, so that a foreign name is nearly
-//! always told apart without looking at the header.
+//! How it works: `n` slots are also `n` buckets. A name's hash selects a bucket. The `head` of slot
+//! `b` is the first slot in the chain of bucket `b`, and `next` of each slot is the next one in its
+//! chain. `tag` holds hash bits that do not select the bucket, so almost every other name is
+//! rejected without reading the header.
 //!
-//! The hash is a fixed function, so a hostile header can give all its names one hash. No chain grows
-//! beyond [`MAX_CHAIN`]: on the first that would, the index becomes a sorted list instead (`head` of
-//! slot `k` is then the slot whose name is the `k`th), built in n log n comparisons and searched in
-//! log n. Either way, two equal names meet while the index is built.
+//! The hash is a fixed function, so a hostile header can give all its names the same hash. No chain
+//! grows beyond [`MAX_CHAIN`]. If one would, the index becomes a sorted list instead: `head` of
+//! slot `k` is then the slot with the `k`th name. The list is built in O(n log n) comparisons and
+//! searched in O(log n). Building either index finds duplicate names.
 
 use core::cmp::Ordering;
 
@@ -18,23 +18,23 @@ use crate::json::text::{decode_into, each_byte, Str, Text};
 use crate::table::slot::{TensorSlot, NIL};
 use crate::table::sort::{self, Sequence};
 
-/// Links in a chain before the names are sorted instead. Among names that do not collide on purpose
-/// the longest chain of a million has 10 links.
+/// The maximum length of a chain. Beyond it the names are sorted instead. Among a million names
+/// that do not collide on purpose, the longest chain has 10 links.
 const MAX_CHAIN: u32 = 32;
 
-/// Which of the two indexes the slots hold.
+/// The kind of index that the slots hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Index {
     Hashed,
     Sorted,
 }
 
-/// Two slots whose names are equal.
+/// Two slots with equal names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Clash(pub(crate) usize, pub(crate) usize);
 
 impl Clash {
-    /// The two slots, the one that comes first in the header first.
+    /// Returns the two slots in header order.
     pub(crate) fn in_header_order(self, slots: &[TensorSlot]) -> (TensorSlot, TensorSlot) {
         let slot = |at| slots.get(at).copied().unwrap_or_default();
         let (a, b) = (slot(self.0), slot(self.1));
@@ -46,13 +46,13 @@ impl Clash {
     }
 }
 
-/// The name of a slot.
+/// Returns a slot's name.
 #[inline]
 pub(crate) fn name<'a>(header: &'a str, slot: &TensorSlot) -> Text<'a> {
     Text::in_header_at(header, slot.name, slot.name_len)
 }
 
-/// The hash of a name, of its decoded characters.
+/// Hashes a name's decoded characters.
 #[inline]
 pub(crate) fn hash(name: Str<'_>) -> u32 {
     if name.escaped {
@@ -62,8 +62,9 @@ pub(crate) fn hash(name: Str<'_>) -> u32 {
     }
 }
 
-/// Hashes 16 bytes at a time: each half is added to one factor of a product, whose halves are added
-/// up. Every bit of the bytes reaches every bit of the result. The constants are the digits of pi.
+/// The state of a hash over blocks of 16 bytes. The halves of a block are XORed into the two
+/// factors of a 128-bit product, and the halves of the product are XORed. Every input bit affects
+/// every bit of the result. The constants are the digits of pi.
 #[derive(Clone, Copy)]
 struct State(u64);
 
@@ -94,8 +95,8 @@ impl State {
     }
 }
 
-/// Hashes blocks of 16 bytes. The last block is the last 16 bytes, which may overlap the one before
-/// it, so that no block is read in parts; only strings shorter than a block are.
+/// Hashes bytes in blocks of 16. The last block is the last 16 bytes and can overlap the previous
+/// block, so every block is read whole. Only strings shorter than a block are read in parts.
 #[cfg_attr(not(target_os = "none"), inline)]
 pub(crate) fn hash_bytes(bytes: &[u8]) -> u32 {
     let Some(last) = bytes.last_chunk::<16>() else {
@@ -114,11 +115,11 @@ pub(crate) fn hash_bytes(bytes: &[u8]) -> u32 {
     state.absorb_block(*last).finish(bytes.len())
 }
 
-/// At most 8 bytes as a little-endian number.
+/// Reads at most 8 bytes as a little-endian number.
 #[inline]
 fn word(bytes: &[u8]) -> u64 {
     let shift = |shorter: usize| to_u32(bytes.len().wrapping_sub(shorter) << 3) & 63;
-    // Two reads that overlap put the same bits in the same places.
+    // Where two reads overlap, both set the same bits.
     if let Some(all) = bytes.first_chunk() {
         u64::from_le_bytes(*all)
     } else if let (Some(low), Some(high)) = (bytes.first_chunk(), bytes.last_chunk()) {
@@ -130,7 +131,7 @@ fn word(bytes: &[u8]) -> u64 {
     }
 }
 
-/// The same hash, of a string that is spelled with escapes.
+/// Returns the hash of a string with escapes. Equals [`hash_bytes`] of the decoded string.
 #[cold]
 #[inline(never)]
 fn hash_decoded(spelling: &[u8]) -> u32 {
@@ -140,18 +141,18 @@ fn hash_decoded(spelling: &[u8]) -> u32 {
     hash_of_short(spelling).unwrap_or_else(|| hash_piecemeal(spelling))
 }
 
-/// The same hash, of a string of at most 128 bytes.
+/// Returns the hash of a string of at most 128 decoded bytes, or `None` if it is longer.
 #[inline(never)]
 fn hash_of_short(spelling: &[u8]) -> Option<u32> {
     let mut buffer = [0; 128];
     decode_into(spelling, &mut buffer).map(hash_bytes)
 }
 
-/// The same hash, byte by byte, of a string of any length.
+/// Returns the hash of a string of any length, byte by byte.
 #[inline(never)]
 fn hash_piecemeal(spelling: &[u8]) -> u32 {
     let mut state = State::NEW;
-    // The last 16 bytes, which come in from above.
+    // The last 16 bytes. New bytes are shifted in from the top.
     let mut last: u128 = 0;
     let mut len: usize = 0;
     each_byte(spelling, |byte| {
@@ -166,27 +167,27 @@ fn hash_piecemeal(spelling: &[u8]) -> u32 {
     state.absorb_block(last.to_le_bytes()).finish(len)
 }
 
-/// The bits of a hash that a slot keeps. The bucket comes from the other end of it.
+/// Returns the low bits of a hash, which a slot stores. The bucket depends on the high bits.
 #[inline]
 pub(crate) fn tag(hash: u32) -> u16 {
     u16::try_from(hash & 0xffff).unwrap_or(0)
 }
 
-/// The bucket of a hash among `n`: its share of 2^32, so no division.
+/// Returns the bucket of a hash among `n`. Scales the hash from 2^32 to `n` without a division.
 #[inline]
 fn bucket(hash: u32, n: usize) -> usize {
     let n = u64::from(to_u32(n));
     usize::try_from(u64::from(hash).wrapping_mul(n) >> 32).unwrap_or(0)
 }
 
-/// The bucket that a name falls into, in a table of `n` names.
+/// Returns a name's bucket in a table of `n` names.
 #[must_use]
 pub fn bucket_of_name(name: &str, n: usize) -> usize {
     bucket(hash_bytes(name.as_bytes()), n)
 }
 
-/// Builds the index over slots whose `next` holds the hash of their name, `tag` its tag, and whose
-/// `head` is [`NIL`].
+/// Builds the index. On entry, `next` of each slot must be the hash of its name, `tag` the hash's
+/// tag, and `head` [`NIL`].
 pub(crate) fn build(header: &str, slots: &mut [TensorSlot]) -> Result<Index, Clash> {
     match by_hash(header, slots) {
         Some(distinct) => distinct.map(|()| Index::Hashed),
@@ -194,7 +195,7 @@ pub(crate) fn build(header: &str, slots: &mut [TensorSlot]) -> Result<Index, Cla
     }
 }
 
-/// Builds the index by hashes alone. `None` if too many names have one hash; `head` and `next` are then
+/// Builds the hashed index. Returns `None` if a chain grows too long, with `head` and `next` then
 /// unspecified.
 #[inline]
 pub(crate) fn by_hash(header: &str, slots: &mut [TensorSlot]) -> Option<Result<(), Clash>> {
@@ -234,14 +235,14 @@ fn same_name(header: &str, a: &TensorSlot, b: &TensorSlot) -> bool {
     }
 }
 
-/// Makes `head` the slots' order by name.
+/// Builds the sorted index: stores the order of the names in `head`.
 #[cold]
 #[inline(never)]
 fn sort(header: &str, slots: &mut [TensorSlot]) -> Result<Index, Clash> {
     for (i, slot) in slots.iter_mut().enumerate() {
         slot.head = to_u32(i);
-        // There are no chains any more.
-        slot.next = beginning(header, slot);
+        // The sorted index has no chains, so `next` is free for the start of the name.
+        slot.next = prefix(header, slot);
     }
     let mut order = Order { header, slots };
     sort::sort(&mut order);
@@ -258,14 +259,14 @@ fn sort(header: &str, slots: &mut [TensorSlot]) -> Result<Index, Clash> {
     Ok(Index::Sorted)
 }
 
-/// The order that `head` gives the slots, to be sorted.
+/// The slot numbers in `head`, as a sequence to sort by name.
 struct Order<'h, 's> {
     header: &'h str,
     slots: &'s mut [TensorSlot],
 }
 
 impl Sequence for Order<'_, '_> {
-    /// Which slot it is.
+    /// The number of a slot.
     type Element = u32;
 
     fn len(&self) -> usize {
@@ -282,7 +283,7 @@ impl Sequence for Order<'_, '_> {
         }
     }
 
-    /// The order of the names; between equal ones the header's.
+    /// Compares names, and header positions if the names are equal.
     #[inline]
     fn less(&self, a: &u32, b: &u32) -> bool {
         let (Some(a), Some(b)) = (self.slots.get(to_usize(*a)), self.slots.get(to_usize(*b)))
@@ -301,8 +302,9 @@ impl Sequence for Order<'_, '_> {
     }
 }
 
-/// The first four bytes of a name, as a number: names that have other numbers are in their order.
-fn beginning(header: &str, slot: &TensorSlot) -> u32 {
+/// Returns the first four bytes of a decoded name as a number. Names with different numbers sort as
+/// the numbers do.
+fn prefix(header: &str, slot: &TensorSlot) -> u32 {
     if let (false, Some(bytes)) = (slot.escaped, spelling(header, slot).first_chunk()) {
         return u32::from_be_bytes(*bytes);
     }
@@ -316,19 +318,19 @@ fn beginning(header: &str, slot: &TensorSlot) -> u32 {
     u32::from_be_bytes(bytes)
 }
 
-/// The bytes of a name as it is spelled.
+/// Returns the bytes of a name as written in the header.
 #[inline]
 fn spelling<'a>(header: &'a str, slot: &TensorSlot) -> &'a [u8] {
     let begin = to_usize(slot.name);
     header.as_bytes().get(begin..begin.wrapping_add(to_usize(slot.name_len))).unwrap_or_default()
 }
 
-/// The slot whose name is the `k`th of a sorted index.
+/// Returns the slot with the `k`th name of a sorted index.
 fn nth(slots: &[TensorSlot], k: usize) -> Option<&TensorSlot> {
     slots.get(to_usize(slots.get(k)?.head))
 }
 
-/// Finds the slot of a name.
+/// Finds a slot by name.
 #[cfg_attr(not(target_os = "none"), inline)]
 pub(crate) fn find<'s>(
     header: &str,
@@ -342,7 +344,7 @@ pub(crate) fn find<'s>(
     let hash = hash_bytes(wanted.as_bytes());
     let tag = tag(hash);
     let mut at = slots.get(bucket(hash, slots.len()))?.head;
-    // Chains are at most MAX_CHAIN links long and end with NIL, which is no slot.
+    // Chains have at most MAX_CHAIN links and end with NIL, which is not the number of a slot.
     while let Some(slot) = slots.get(to_usize(at)) {
         if slot.tag == tag {
             let found = name(header, slot);
@@ -358,7 +360,7 @@ pub(crate) fn find<'s>(
 
 #[cold]
 fn find_sorted<'s>(header: &str, slots: &'s [TensorSlot], wanted: &str) -> Option<&'s TensorSlot> {
-    // The slots themselves are in another order: the search is over their places.
+    // The slots themselves are in data order, so the search goes through `head`.
     let (mut low, mut high) = (0, slots.len());
     while low < high {
         let middle = usize::saturating_add(low, high) >> 1;
@@ -379,7 +381,7 @@ mod tests {
     use std::format;
     use std::prelude::v1::*;
 
-    /// The header that holds these spellings one after another, and slots for them.
+    /// Returns a header that concatenates these spellings, and their slots.
     fn slots(spellings: &[&str], hash: impl Fn(Str<'_>) -> u32) -> (String, Vec<TensorSlot>) {
         let header = spellings.concat();
         let mut start = 0;
@@ -395,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn escaped_names_hash_as_they_read() {
+    fn hashes_escaped_names_as_decoded() {
         let spell = |text: &str| -> String {
             text.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect()
         };
@@ -415,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn sorted_names_are_in_their_order() {
+    fn sorts_names_by_decoded_characters() {
         let spellings = [
             "",
             "a",
@@ -464,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_differ_little_do_not_collide() {
+    fn similar_names_do_not_collide() {
         let mut seen = std::collections::HashSet::new();
         let mut buckets = std::vec![0; 30_000];
         for layer in 0..5_000 {
@@ -474,13 +476,13 @@ mod tests {
                 buckets[bucket(hash, 30_000)] += 1;
             }
         }
-        // Of 30,000 random numbers of 32 bits, 0.1 pairs are equal.
+        // Among 30,000 random 32-bit numbers, 0.1 pairs are expected to be equal.
         assert!(seen.len() >= 29_998, "{}", seen.len());
         assert!(*buckets.iter().max().unwrap() < 12);
     }
 
     #[test]
-    fn both_indexes_find_every_name_and_only_these() {
+    fn both_indexes_find_exactly_the_names() {
         let names: Vec<String> = (0..500).map(|i| format!("{}{i}", "w.".repeat(i % 9))).collect();
         let mut spellings: Vec<&str> = names.iter().map(String::as_str).collect();
         spellings.push(r"\u0061\u0062");
@@ -500,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_names_clash_in_both_indexes() {
+    fn both_indexes_report_equal_names() {
         let names: Vec<String> = (0..200).map(|i| format!("name {i}")).collect();
         let mut spellings: Vec<&str> = names.iter().map(String::as_str).collect();
         spellings.push(r"n\u0061me 77");

@@ -1,18 +1,19 @@
-//! Puts slots into the order of their data, where the header lists them in another.
+//! Sorts slots into data order, for headers that list tensors in another order.
 //!
-//! How it works: begin and place are sorted, not whole slots, since a sort moves what it sorts a
-//! dozen times. `head`, which the index of names does not need yet, is the place. Then each slot is
-//! moved once, to where the places say.
+//! How it works: a sort moves each element about a dozen times, so whole slots are not sorted. Only
+//! pairs of `begin` and the slot's original position are. The position is stored in `head`, which
+//! the index of names does not need yet. Then each slot is moved once, to its final position.
 
 use crate::base::convert::{to_u32, to_usize};
 use crate::table::slot::{TensorSlot, NIL};
 use crate::table::sort::{follow, sort, Sequence};
 
-/// Sorts slots by begin; of those that begin at one place those without bytes come first, in the
-/// header's order. The slots are in the header's order, and their `head` is [`NIL`], before and
-/// after.
+/// Sorts slots by `begin`. Among slots with the same `begin`, those without bytes come first, in
+/// header order.
 ///
-/// At most n log n steps.
+/// The slots must be in header order. Their `head` must be [`NIL`], and is [`NIL`] afterwards.
+///
+/// Takes O(n log n) steps.
 #[cold]
 #[inline(never)]
 pub(crate) fn by_offset(slots: &mut [TensorSlot]) {
@@ -21,15 +22,15 @@ pub(crate) fn by_offset(slots: &mut [TensorSlot]) {
     }
     sort_begins(slots);
     follow_places(slots);
-    empty_ones_first(slots);
+    put_empty_first(slots);
 }
 
-/// Sorts `begin` and `head` of slots by both, and leaves the rest of each where it is.
+/// Sorts the pairs of `begin` and `head`. All other fields stay in place.
 pub(crate) fn sort_begins(slots: &mut [TensorSlot]) {
     sort(&mut Begins { slots });
 }
 
-/// The begins of slots, each with the place that the rest of its slot is at.
+/// The `begin` of each slot, with the position of the rest of that slot in `head`.
 struct Begins<'s> {
     slots: &'s mut [TensorSlot],
 }
@@ -54,22 +55,22 @@ impl Sequence for Begins<'_> {
         }
     }
 
-    /// Begins may be equal, places are not.
+    /// Strict: `begin` can repeat, but `head` is unique.
     #[inline]
     fn less(&self, a: &(u64, u32), b: &(u64, u32)) -> bool {
         a < b
     }
 }
 
-/// Brings the rest of each slot from the place that its `head` names, where its begin is already.
+/// Moves the rest of each slot, from the position in `head`, to its already sorted `begin`.
 fn follow_places(slots: &mut [TensorSlot]) {
     let place = |slot: &TensorSlot| (slot.head != NIL).then(|| to_usize(slot.head));
     follow(slots, place, |slot, rest| *slot = TensorSlot { begin: slot.begin, head: NIL, ..rest });
 }
 
-/// Among slots that begin at one place, puts the one that has bytes last. If more than one has, they
-/// overlap, and the header is refused for that.
-fn empty_ones_first(slots: &mut [TensorSlot]) {
+/// Among slots with the same `begin`, moves the one that has bytes to the end. If more than one has
+/// bytes, they overlap, and the header is rejected later.
+fn put_empty_first(slots: &mut [TensorSlot]) {
     for at in 1..slots.len() {
         let before = at.wrapping_sub(1);
         if let (Some(&a), Some(&b)) = (slots.get(before), slots.get(at)) {
@@ -92,7 +93,7 @@ mod tests {
     use std::prelude::v1::*;
 
     #[test]
-    fn orders_like_the_standard_library() {
+    fn sorts_as_the_standard_library_does() {
         let mut state: u64 = 1;
         let mut random = |bound: u64| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -103,7 +104,7 @@ mod tests {
                 let slots: Vec<TensorSlot> = (0..len)
                     .map(|name| {
                         let begin = random(bound);
-                        // At most one slot of a begin has bytes.
+                        // At most one slot per `begin` has bytes: see below.
                         TensorSlot { begin, end: begin, name, next: name, ..TensorSlot::EMPTY }
                     })
                     .collect();

@@ -1,4 +1,4 @@
-//! A table that owns its header, for those who keep one without the bytes it came from.
+//! A table that owns its header, for callers that don't keep the bytes it came from.
 
 use core::fmt;
 
@@ -11,7 +11,7 @@ use crate::header::frame::Header;
 use crate::table::slot::TensorSlot;
 use crate::table::table::{self, Facts, Table};
 
-/// A [`Table`] that owns its header and its slots: of a file, of a header that a server sent.
+/// A [`Table`] that owns its header and its slots, for example if a server sent only the header.
 ///
 /// ```
 /// use safetensors_zero::{Limits, OwnedTable};
@@ -29,13 +29,13 @@ pub struct OwnedTable {
 }
 
 impl OwnedTable {
-    /// Reads and checks the header with this text (without the 8 bytes before it), of a file whose
-    /// data region has `data_len` bytes.
+    /// Parses and checks a header's text (without the 8 bytes before it), for a file whose data
+    /// region has `data_len` bytes.
     ///
-    /// The text is kept, not copied. For what is allocated besides see [`Table::parse_owned`].
+    /// Keeps the text without copying it. For other allocations see [`Table::parse_owned`].
     ///
     /// # Errors
-    /// What is wrong with the header.
+    /// Returns an error if the header is invalid.
     pub fn parse(
         text: alloc::vec::Vec<u8>,
         data_len: u64,
@@ -44,7 +44,8 @@ impl OwnedTable {
         Self::parse_or_return(text, data_len, limits).map_err(|(error, _)| error)
     }
 
-    /// As [`OwnedTable::parse`]; an error gives the text back, to be told with its names.
+    /// Like [`OwnedTable::parse`], but an error also returns the text, so that its message can name
+    /// the tensor.
     pub(crate) fn parse_or_return(
         text: alloc::vec::Vec<u8>,
         data_len: u64,
@@ -54,7 +55,7 @@ impl OwnedTable {
             .and_then(|header| table::fill_owned(header.parts()));
         match filled {
             Ok((slots, facts)) => {
-                // It has been found to be UTF-8.
+                // `Header::new` has checked that the text is UTF-8.
                 let header = String::from_utf8(text).unwrap_or_default();
                 let (header, slots) = (header.into_boxed_str(), slots.into_boxed_slice());
                 Ok(OwnedTable { header, slots, facts })
@@ -63,13 +64,13 @@ impl OwnedTable {
         }
     }
 
-    /// The header's text, its padding included.
+    /// Returns the header's text, including its padding.
     #[must_use]
     pub fn header(&self) -> &str {
         &self.header
     }
 
-    /// The table. Takes constant time.
+    /// Returns the table. Takes constant time.
     #[must_use]
     pub fn table(&self) -> Table<'_, '_> {
         Table::of_filled(&self.header, &self.slots, self.facts)

@@ -1,14 +1,14 @@
-//! What is kept of a tensor while its header is in memory: 40 bytes of positions and numbers.
+//! The record kept for each tensor of a parsed header: 40 bytes of positions and numbers.
 
 use crate::base::dtype::Dtype;
 
 /// The end of a chain of slots.
 pub(crate) const NIL: u32 = u32::MAX;
 
-/// Room for one tensor, which the caller provides: on the stack, in a `static`, in a `Vec`.
+/// Storage for one tensor, provided by the caller: on the stack, in a `static`, or in a `Vec`.
 ///
-/// A slot holds positions in the header and no copies, so it has no lifetime, and the same slots
-/// can serve one file after another.
+/// A slot holds positions in the header, not copies. It therefore has no lifetime, and the same
+/// slots can be reused for one file after another.
 ///
 /// ```
 /// use safetensors_zero::TensorSlot;
@@ -19,15 +19,15 @@ pub(crate) const NIL: u32 = u32::MAX;
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub struct TensorSlot {
-    /// Begin and end of the data in the data region.
+    /// Start and end of the data in the data region.
     pub(crate) begin: u64,
     pub(crate) end: u64,
-    /// Where the name stands in the header's text, and its length as it is spelled there.
+    /// The name's position in the header's text, and its length there, escapes included.
     pub(crate) name: u32,
     pub(crate) name_len: u32,
-    /// Where the shape's `[` stands in the header's text.
+    /// The position of the shape's `[` in the header's text.
     pub(crate) shape: u32,
-    /// The index of names, whose room this is: see `names`.
+    /// The index of names uses `head`, `next` and `tag`: see `name_index`.
     pub(crate) head: u32,
     pub(crate) next: u32,
     pub(crate) tag: u16,
@@ -39,7 +39,7 @@ pub struct TensorSlot {
 const _: () = assert!(core::mem::size_of::<TensorSlot>() == 40);
 
 impl TensorSlot {
-    /// A slot that holds nothing yet.
+    /// An empty slot.
     pub const EMPTY: TensorSlot = TensorSlot {
         begin: 0,
         end: 0,
@@ -55,7 +55,7 @@ impl TensorSlot {
 }
 
 impl Default for TensorSlot {
-    /// [`TensorSlot::EMPTY`].
+    /// Returns [`TensorSlot::EMPTY`].
     fn default() -> Self {
         TensorSlot::EMPTY
     }

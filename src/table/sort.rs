@@ -1,24 +1,23 @@
-//! A sort for slots: in place, quick, never worse than n log n, and without the panic paths that
-//! `sort_unstable` brings into a firmware image.
+//! An in-place sort for slots, in O(n log n) for every input. `sort_unstable` is not used because
+//! it links panic paths into a firmware image.
 
 use crate::base::bare::BARE_METAL;
 use crate::base::convert::{to_u32, to_u64, to_usize};
 
-/// What can be sorted: elements that are copied from place to place.
+/// A sequence that can be sorted by copying its elements.
 pub(crate) trait Sequence {
     type Element: Copy;
 
     fn len(&self) -> usize;
-    /// The element at a place below the length.
+    /// Returns the element at a position below the length.
     fn get(&self, at: usize) -> Option<Self::Element>;
-    /// Puts an element at a place below the length.
+    /// Stores an element at a position below the length.
     fn set(&mut self, at: usize, element: Self::Element);
-    /// Whether one element comes before another. No two should be equal: such as are end in any
-    /// order.
+    /// Checks whether `a` comes before `b`. Equal elements end up in any order.
     fn less(&self, a: &Self::Element, b: &Self::Element) -> bool;
 }
 
-/// A slice, and an order of its elements.
+/// A slice and a comparison function for its elements.
 pub(crate) struct By<'t, T, F>(pub(crate) &'t mut [T], pub(crate) F);
 
 impl<T: Copy, F: Fn(&T, &T) -> bool> Sequence for By<'_, T, F> {
@@ -46,21 +45,21 @@ impl<T: Copy, F: Fn(&T, &T) -> bool> Sequence for By<'_, T, F> {
     }
 }
 
-/// Ranges this short are sorted by insertion.
+/// Ranges up to this length are sorted by insertion.
 const SHORT: usize = 16;
 
 /// Sorts a sequence.
 ///
-/// By quicksort, and by heapsort for a range that quicksort does not divide well: at most a constant
-/// times n log n comparisons, whatever the input, and without recursion. On bare metal by heapsort
-/// alone.
+/// Uses quicksort, and heapsort for a range that quicksort does not divide well. That bounds the
+/// comparisons by O(n log n) for every input. There is no recursion. Bare-metal targets use
+/// heapsort alone.
 pub(crate) fn sort<S: Sequence>(sequence: &mut S) {
     if BARE_METAL {
         return heapsort(sequence, 0, sequence.len());
     }
-    // Ranges that are still to be sorted, each with the levels that quicksort may go on dividing it.
-    // The larger part of a range waits here while the smaller is divided, so that each that waits is
-    // at most half of the one before it: 20 are enough for 2^24 elements.
+    // Ranges that are not sorted yet, each with the number of levels quicksort can still divide it.
+    // The larger part of a range waits here while the smaller part is divided. Each waiting range
+    // is therefore at most half of the previous one, and 20 are enough for 2^24 elements.
     let mut waiting = [(0_u32, 0_u32); 20];
     let mut levels_of = [0_u8; 20];
     let mut count: usize = 0;
@@ -94,12 +93,13 @@ pub(crate) fn sort<S: Sequence>(sequence: &mut S) {
     }
 }
 
-/// Divides the places `low..high`, of which there are at least three, by one of their elements:
-/// smaller ones before it, the others after it. Returns where it stands.
+/// Partitions the range `low..high`, which must have at least three elements, around a pivot:
+/// smaller elements before it, all others after it. Returns the pivot's position.
 #[inline]
 fn partition<S: Sequence>(sequence: &mut S, low: usize, high: usize) -> usize {
-    // The median of three from each third of the range. Places that look random, since the order may
-    // have a pattern, of which the exchanges below make other patterns.
+    // The pivot is the median of three elements, one from each third of the range. Their positions
+    // are pseudo-random, because the input can have a pattern, and the exchanges below turn it into
+    // other patterns.
     let len = high.wrapping_sub(low);
     let mut random = to_u64(len).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ to_u64(low);
     let third = to_u64(len).checked_div(3).unwrap_or(0);
@@ -121,8 +121,8 @@ fn partition<S: Sequence>(sequence: &mut S, low: usize, high: usize) -> usize {
     exchange(sequence, low, pivot);
     let Some(pivot) = sequence.get(low) else { return low };
 
-    // Every element is exchanged, whether or not it has to be, and the border moves if it had to: no
-    // branch that a processor could predict wrongly.
+    // Every element is exchanged, needed or not. The border moves only if the exchange was needed.
+    // This leaves no branch for the processor to mispredict.
     let first = low.wrapping_add(1);
     let mut border = first;
     for at in first..high {
@@ -161,8 +161,8 @@ fn insertion_sort<S: Sequence>(sequence: &mut S, low: usize, high: usize) {
 }
 
 fn heapsort<S: Sequence>(sequence: &mut S, low: usize, high: usize) {
-    // Sinks the element at `root`, counted from `low`, below its larger children, among the first
-    // `end` places.
+    // Sinks the element at `root` below its larger children, among the first `end` positions. All
+    // positions count from `low`.
     let sift = |sequence: &mut S, mut root: usize, end: usize| loop {
         let at = |place: usize| low.wrapping_add(place);
         let left = root.saturating_mul(2).saturating_add(1);
@@ -192,9 +192,10 @@ fn heapsort<S: Sequence>(sequence: &mut S, low: usize, high: usize) {
     }
 }
 
-/// Moves elements to where they belong, each once, after their places have been sorted: `place` tells of
-/// the element at a position from where it has to be filled, `None` once it is for good, and `fill` fills
-/// it with the element from there and sees to that.
+/// Moves each element to its final position, once, after the positions have been sorted.
+///
+/// `place` returns the position of the element that belongs at this one, or `None` if this one is
+/// already filled. `fill` stores that element here and marks it as filled.
 #[inline]
 pub(crate) fn follow<T: Copy>(
     elements: &mut [T],
@@ -202,7 +203,7 @@ pub(crate) fn follow<T: Copy>(
     fill: impl Fn(&mut T, T),
 ) {
     for start in 0..elements.len() {
-        // A cycle of elements, each of which belongs where the one before it is.
+        // Follows one cycle: each element moves to the position of the previous one.
         let Some(&first) = elements.get(start) else { return };
         let (mut here, mut next) = (start, place(&first));
         while let Some(from) = next {
@@ -235,7 +236,7 @@ mod tests {
             .collect()
     }
 
-    /// Sorts and counts comparisons.
+    /// Sorts numbers and counts the comparisons.
     fn sorted(mut numbers: Vec<u32>) -> (Vec<u32>, usize) {
         let comparisons = Cell::new(0);
         sort(&mut By(&mut numbers, |a: &u32, b: &u32| {
@@ -245,8 +246,8 @@ mod tests {
         (numbers, comparisons.get())
     }
 
-    /// The input that quicksort by the median of three divides worst (McIlroy's adversary): the order
-    /// of two elements is decided when they are first compared, against the pivot.
+    /// The worst input for quicksort with median of three (McIlroy's adversary): the order of two
+    /// elements is decided when they are first compared, to the disadvantage of the pivot.
     fn adversary(len: usize) -> Vec<u32> {
         let solid = Cell::new(0);
         let values: Vec<Cell<u32>> = vec![Cell::new(u32::MAX); len];
@@ -273,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn sorts_like_the_standard_library() {
+    fn sorts_as_the_standard_library_does() {
         for len in (0..200).chain([1000, 10_000]) {
             for bound in [1, 2, 10, u32::MAX >> 8] {
                 let numbers = random(len, bound);
@@ -288,14 +289,14 @@ mod tests {
     }
 
     #[test]
-    fn compares_no_more_than_n_log_n_times() {
+    fn bounds_comparisons_by_n_log_n() {
         let len = 1 << 15;
         let ascending: Vec<u32> = (0..len).collect();
         let inputs = [
             random(len as usize, u32::MAX >> 8),
             ascending.clone(),
             ascending.iter().rev().copied().collect(),
-            // Rising then falling, and two runs of which each is sorted.
+            // Ascending then descending, and two interleaved ascending runs.
             ascending.iter().step_by(2).chain(ascending.iter().rev().step_by(2)).copied().collect(),
             ascending.iter().map(|i| i / 2 + (i % 2) * len).collect(),
             vec![7; len as usize],
@@ -303,7 +304,7 @@ mod tests {
         ];
         for (i, input) in inputs.into_iter().enumerate() {
             let comparisons = sorted(input).1;
-            // 15 levels; a heapsort after 32 levels of quicksort is the worst case.
+            // log2(n) is 15. The worst case is a heapsort after 32 levels of quicksort.
             let most = len as usize * 15 * 4;
             assert!(comparisons < most, "input {i}: {comparisons} comparisons");
         }

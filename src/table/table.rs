@@ -1,5 +1,5 @@
-//! The table of a file's tensors: slots filled by one walk over the header, checked against each
-//! other, and found by name.
+//! The table of a file's tensors. Fills slots in one walk over the header, checks them against each
+//! other, and finds them by name.
 
 use core::fmt;
 
@@ -17,11 +17,13 @@ use crate::table::name_index::{self, Clash, Index};
 use crate::table::order;
 use crate::table::slot::{TensorSlot, NIL};
 
-/// The tensors of a header, validated: each has the size of its dtype and shape, together they
-/// cover the data region without hole or overlap from begin to end, and no two have one name.
+/// The validated tensors of a header.
 ///
-/// It needs the header only, not the data: with [`Header::new`] it is made of a header that was
-/// fetched by itself. `'a` is the header's text, `'s` the slots.
+/// The size of each tensor matches its dtype and shape. Together they cover the whole data region
+/// without holes or overlaps. All names are distinct.
+///
+/// A table needs only the header, not the data. [`Header::new`] accepts a header that was fetched
+/// by itself. `'a` is the lifetime of the header's text, `'s` that of the slots.
 #[derive(Clone)]
 pub struct Table<'a, 's> {
     header: &'a str,
@@ -29,7 +31,7 @@ pub struct Table<'a, 's> {
     facts: Facts,
 }
 
-/// What is known of a header besides its text and its slots.
+/// The results of parsing a header, apart from its text and its slots.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Facts {
     metadata: Option<Place>,
@@ -39,7 +41,7 @@ pub(crate) struct Facts {
     pub(crate) dequant_elements: u64,
 }
 
-/// Slots in data order, whoever owns them.
+/// Slots in data order, borrowed or owned.
 #[derive(Clone)]
 enum Slots<'s> {
     Borrowed(&'s [TensorSlot]),
@@ -59,17 +61,17 @@ impl Slots<'_> {
 }
 
 impl<'a, 's> Table<'a, 's> {
-    /// Reads and checks the whole header, filling the first slots with its tensors.
+    /// Parses and checks the whole header, and fills the first slots with its tensors.
     ///
-    /// As many slots are needed as there are tensors, or keys in `__metadata__` if these are more:
-    /// while keys are compared they use the slots as well. [`Header::count`] tells the number.
+    /// Needs one slot per tensor or per key in `__metadata__`, whichever are more: the slots are
+    /// also used to compare the keys. [`Header::count`] returns the number.
     ///
-    /// Takes time linear in the header if the tensors are listed in the order of their data and
-    /// their names do not collide on purpose, else n log n. Needs no memory but the slots.
+    /// Takes time linear in the header if the tensors are listed in data order and their names do
+    /// not collide on purpose, otherwise O(n log n). Uses no memory except the slots.
     ///
     /// # Errors
-    /// What is wrong with the header, or [`ErrorKind::TooFewSlots`]. The slots' contents are then
-    /// unspecified.
+    /// Returns an error if the header is invalid, or [`ErrorKind::TooFewSlots`]. The contents of
+    /// the slots are then unspecified.
     pub fn parse(header: &Header<'a>, slots: &'s mut [TensorSlot]) -> Result<Table<'a, 's>, Error> {
         Table::of_parts(header.parts(), slots)
     }
@@ -84,15 +86,17 @@ impl<'a, 's> Table<'a, 's> {
         Ok(Table { header: header.text, slots, facts })
     }
 
-    /// The table that slots and facts make, which came of this header.
+    /// Combines a header's text with the slots and facts that were parsed from it.
     #[cfg(feature = "alloc")]
     pub(crate) fn of_filled(header: &'a str, slots: &'s [TensorSlot], facts: Facts) -> Self {
         Table { header, slots: Slots::Borrowed(slots), facts }
     }
 
-    /// What the header says of the tensor with this name, however the name is spelled there.
+    /// Returns the description of the tensor with this name. The header can spell the name with
+    /// escapes.
     ///
-    /// Takes time linear in the name; on a header whose names collide on purpose, log n times that.
+    /// Takes time linear in the length of the name, multiplied by log n if the header's names
+    /// collide on purpose.
     ///
     /// # Errors
     /// [`ErrorKind::TensorNotFound`].
@@ -104,68 +108,68 @@ impl<'a, 's> Table<'a, 's> {
         }
     }
 
-    /// The tensors in the order of their data, those without bytes before the one that begins where
-    /// they stand.
+    /// Returns an iterator over the tensors in data order. Tensors without bytes come before the
+    /// tensor that begins at the same offset.
     #[must_use]
     pub fn iter(&self) -> TableIter<'a, '_> {
         TableIter { header: self.header, slots: self.slots.get().iter() }
     }
 
-    /// The tensor that is the `at`th in the order of their data, counted from 0.
+    /// Returns the `at`th tensor in data order, counted from 0.
     #[must_use]
     pub fn nth(&self, at: usize) -> Option<TensorInfo<'a>> {
         Some(TensorInfo::of_slot(self.header, self.slots.get().get(at)?))
     }
 
-    /// The place, as for [`Table::nth`], of the first tensor whose data end after this byte of the data
-    /// region: the one that has the byte. Takes log n steps.
+    /// Returns the position, as for [`Table::nth`], of the tensor that contains this byte of the
+    /// data region: the first whose data ends after it. Takes O(log n) steps.
     #[cfg(feature = "std")]
     pub(crate) fn place_of(&self, byte: u64) -> usize {
         self.slots.get().partition_point(|slot| slot.end <= byte)
     }
 
-    /// The names in the order of their data.
+    /// Returns an iterator over the names in data order.
     pub fn names(&self) -> impl ExactSizeIterator<Item = Text<'a>> + '_ {
         self.iter().map(|info| info.name)
     }
 
-    /// How many tensors there are.
+    /// Returns the number of tensors.
     #[must_use]
     pub fn len(&self) -> usize {
         self.slots.get().len()
     }
 
-    /// Whether there is no tensor.
+    /// Returns `true` if there are no tensors.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.slots.get().is_empty()
     }
 
-    /// The file's metadata. `None` if there is none, or if it is null.
+    /// Returns the file's metadata, or `None` if it is absent or null.
     #[must_use]
     pub fn metadata(&self) -> Option<Metadata<'a>> {
         self.facts.metadata.map(|place| Metadata::at(self.header, place))
     }
 
-    /// The header's text, its padding included.
+    /// Returns the header's text, including its padding.
     #[must_use]
     pub fn header(&self) -> &'a str {
         self.header
     }
 
-    /// Where the data region begins in the file.
+    /// Returns the offset of the data region in the file.
     #[must_use]
     pub fn data_start(&self) -> u64 {
         FRAME_BYTES.saturating_add(to_u64(self.header.len()))
     }
 
-    /// Bytes of the data region.
+    /// Returns the size of the data region in bytes.
     #[must_use]
     pub fn data_len(&self) -> u64 {
         self.facts.data_len
     }
 
-    /// How the data lies in the file. Takes time linear in the number of tensors.
+    /// Returns the alignment of the data in the file. Takes time linear in the number of tensors.
     #[must_use]
     pub fn alignment(&self) -> Alignment {
         let data_start = self.data_start();
@@ -189,13 +193,14 @@ impl<'a, 's> Table<'a, 's> {
 
 #[cfg(feature = "alloc")]
 impl<'a> Table<'a, 'static> {
-    /// As [`Table::parse`], with slots of its own.
+    /// Like [`Table::parse`], but allocates the slots.
     ///
-    /// Allocates 40 bytes a tensor, and while parsing at most 40 bytes for each 49 of the header,
-    /// since no entry is shorter; more only if `__metadata__` has more keys than that.
+    /// Allocates 40 bytes per tensor. While parsing, allocates up to 40 bytes for every 49 bytes of
+    /// the header, because no entry is shorter. Only a header with more `__metadata__` keys than
+    /// that needs more.
     ///
     /// # Errors
-    /// What is wrong with the header.
+    /// Returns an error if the header is invalid.
     pub fn parse_owned(header: &Header<'a>) -> Result<Table<'a, 'static>, Error> {
         let header = header.parts();
         let (slots, facts) = fill_owned(header)?;
@@ -203,12 +208,12 @@ impl<'a> Table<'a, 'static> {
     }
 }
 
-/// Fills slots of its own.
+/// Like [`fill`], but allocates the slots.
 #[cfg(feature = "alloc")]
 pub(crate) fn fill_owned(
     header: Parts<'_, '_>,
 ) -> Result<(alloc::vec::Vec<TensorSlot>, Facts), Error> {
-    // The shortest entry is `"":{"dtype":"F4","shape":[],"data_offsets":[0,0]}`, and a comma.
+    // The shortest entry is `"":{"dtype":"F4","shape":[],"data_offsets":[0,0]}` and a comma.
     let mut guess = header.text.len().div_ceil(49);
     loop {
         let mut slots = alloc::vec![TensorSlot::EMPTY; guess];
@@ -247,7 +252,7 @@ impl<'a, 't> IntoIterator for &'t Table<'a, '_> {
     }
 }
 
-/// The tensors of a [`Table`], in the order of their data.
+/// An iterator over the tensors of a [`Table`], in data order.
 #[derive(Debug, Clone)]
 pub struct TableIter<'a, 't> {
     header: &'a str,
@@ -275,29 +280,31 @@ impl DoubleEndedIterator for TableIter<'_, '_> {
 
 impl ExactSizeIterator for TableIter<'_, '_> {}
 
-/// How a file's data lies in the file. The format requires nothing of it; what is aligned in the
-/// file can be viewed in place when the file is mapped or loaded at an aligned address.
+/// The alignment of the data in a file.
+///
+/// The format does not require any. Tensors that are aligned in the file can be viewed in place
+/// when the file is mapped, or loaded at an aligned address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Alignment {
-    /// The largest power of two that divides the data region's begin in the file.
+    /// The largest power of two that divides the offset of the data region.
     pub data_start: u64,
-    /// Tensors whose begin in the file is not divisible by the size of their elements.
+    /// The number of tensors whose offset in the file is not a multiple of their element size.
     pub misaligned_tensors: usize,
 }
 
-/// Slots that a header needs, and what they are for.
+/// The number of tensors and metadata keys in a header, and of the slots it needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Count {
-    /// Tensors of the header.
+    /// The number of tensors.
     pub tensors: usize,
-    /// Keys of its `__metadata__`.
+    /// The number of keys in `__metadata__`.
     pub metadata_entries: usize,
 }
 
 impl Count {
-    /// Slots that [`Table::parse`] needs: the larger of the two.
+    /// Returns the number of slots that [`Table::parse`] needs: the larger of the two counts.
     #[must_use]
     pub fn slots(&self) -> usize {
         self.tensors.max(self.metadata_entries)
@@ -305,13 +312,13 @@ impl Count {
 }
 
 impl Header<'_> {
-    /// Counts what the header holds. Every entry is checked on its own, as by
-    /// [`Table::parse`], but not against the others.
+    /// Counts the tensors and metadata keys. Checks each entry on its own, as [`Table::parse`]
+    /// does, but not against the others.
     ///
-    /// Takes time linear in the header and no memory.
+    /// Takes time linear in the header and constant memory.
     ///
     /// # Errors
-    /// What is wrong with an entry, or with the header's text.
+    /// Returns an error if the header's text or an entry is invalid.
     pub fn count(&self) -> Result<Count, Error> {
         let mut count = Count { tensors: 0, metadata_entries: 0 };
         let mut walk = Walk::new(self.parts());
@@ -327,7 +334,7 @@ impl Header<'_> {
     }
 }
 
-/// Fills slots from a header and checks it, and tells how many slots that were.
+/// Parses and checks a header. Returns the number of slots filled.
 #[inline]
 fn fill(header: Parts<'_, '_>, slots: &mut [TensorSlot]) -> Result<(usize, Facts), Error> {
     let mut keys_known = false;
@@ -343,9 +350,9 @@ fn fill(header: Parts<'_, '_>, slots: &mut [TensorSlot]) -> Result<(usize, Facts
         }
         match walked.metadata {
             Some(metadata) if !walked.keys_checked && !keys_known => {
-                // The metadata came so late that too few slots were free. Now all can be, and once
-                // the keys are known to be distinct the tensors can be walked over again.
-                distinct_keys(metadata, slots)?;
+                // Too few slots were free when the metadata came. All slots are used to check the
+                // keys now, and the next walk fills them with tensors again.
+                check_distinct_keys(metadata, slots)?;
                 keys_known = true;
             }
             _ => break walked,
@@ -355,7 +362,7 @@ fn fill(header: Parts<'_, '_>, slots: &mut [TensorSlot]) -> Result<(usize, Facts
     if !in_order {
         order::by_offset(filled);
     }
-    // A name that stands twice is the better explanation of an overlap.
+    // Before the chain: a duplicate name explains an overlap better.
     let index = match name_index::build(header.text, filled) {
         Ok(index) => index,
         Err(clash) => return Err(duplicate_name(filled, clash)),
@@ -384,20 +391,20 @@ fn duplicate_name(slots: &[TensorSlot], clash: Clash) -> Error {
     Error::at(ErrorKind::DuplicateName { first }, to_usize(second.name)).of(span)
 }
 
-/// What one walk over a header found.
+/// The results of one walk over a header.
 struct Walked<'a> {
     tensors: usize,
     metadata: Option<Metadata<'a>>,
-    /// Whether the tensors came in the order of their data.
+    /// Whether the tensors were listed in data order.
     in_order: bool,
-    /// Whether there was room to check that the metadata's keys are distinct.
+    /// Whether enough slots were free to check that the metadata keys are distinct.
     keys_checked: bool,
-    /// That they are not. It is told after what is wrong with entries, so that what is told first
-    /// does not depend on the number of slots.
+    /// The error for a duplicate metadata key. Errors in entries are reported before it, so that
+    /// the reported error does not depend on the number of slots.
     clash: Option<Error>,
 }
 
-/// Walks over the header and fills as many slots as there are.
+/// Walks over the header once. Fills slots until they run out, but counts all tensors.
 #[inline(always)]
 fn walk<'a>(header: Parts<'_, 'a>, slots: &mut [TensorSlot]) -> Result<Walked<'a>, Error> {
     let mut walked =
@@ -411,7 +418,7 @@ fn walk<'a>(header: Parts<'_, 'a>, slots: &mut [TensorSlot]) -> Result<Walked<'a
             None => match walk.next_by_token()? {
                 Some(Item::Tensor(entry)) => entry,
                 Some(Item::Metadata(metadata)) => {
-                    walked.see_metadata(metadata, slots);
+                    walked.record_metadata(metadata, slots);
                     continue;
                 }
                 None => return Ok(walked),
@@ -427,15 +434,15 @@ fn walk<'a>(header: Parts<'_, 'a>, slots: &mut [TensorSlot]) -> Result<Walked<'a
 }
 
 impl<'a> Walked<'a> {
-    /// Checks the metadata's keys in the slots that are free, if these are enough.
+    /// Stores the metadata, and checks its keys if enough slots are free for that.
     #[inline(never)]
-    fn see_metadata(&mut self, metadata: Option<Metadata<'a>>, slots: &mut [TensorSlot]) {
+    fn record_metadata(&mut self, metadata: Option<Metadata<'a>>, slots: &mut [TensorSlot]) {
         self.metadata = metadata;
         let Some(metadata) = metadata else { return };
         let free = slots.get_mut(self.tensors..).unwrap_or_default();
         self.keys_checked = free.len() >= metadata.len();
         if self.keys_checked {
-            self.clash = distinct_keys(metadata, free).err();
+            self.clash = check_distinct_keys(metadata, free).err();
         }
     }
 }
@@ -457,9 +464,8 @@ fn slot_of(entry: &Entry<'_>) -> TensorSlot {
     }
 }
 
-/// Checks that no key of the metadata stands twice. `scratch` has at least as many slots as it has
-/// keys.
-fn distinct_keys(metadata: Metadata<'_>, scratch: &mut [TensorSlot]) -> Result<(), Error> {
+/// Checks that the metadata keys are distinct. `scratch` must have at least one slot per key.
+fn check_distinct_keys(metadata: Metadata<'_>, scratch: &mut [TensorSlot]) -> Result<(), Error> {
     let scratch = scratch.get_mut(..metadata.len()).unwrap_or_default();
     if scratch.len() < 2 {
         return Ok(());
@@ -492,7 +498,7 @@ fn distinct_keys(metadata: Metadata<'_>, scratch: &mut [TensorSlot]) -> Result<(
     }
 }
 
-/// Checks that slots in data order cover the data region from begin to end, each byte once.
+/// Checks that slots in data order cover the whole data region, each byte once.
 #[inline]
 fn check_chain(header: Parts<'_, '_>, slots: &[TensorSlot]) -> Result<(), Error> {
     let mut end = 0;
@@ -514,7 +520,8 @@ fn check_chain(header: Parts<'_, '_>, slots: &[TensorSlot]) -> Result<(), Error>
     Err(Error::at_byte(kind, header.data_start().saturating_add(position)))
 }
 
-/// The error that a tensor does not begin where the one before it ends, said at its data_offsets.
+/// Returns the error for a tensor that does not begin where the previous one ends. Its position is
+/// that of the tensor's `data_offsets`.
 #[cold]
 fn broken_chain(header: Parts<'_, '_>, slot: &TensorSlot, previous_end: u64) -> Error {
     let begin = slot.begin;
@@ -523,7 +530,7 @@ fn broken_chain(header: Parts<'_, '_>, slot: &TensorSlot, previous_end: u64) -> 
     } else {
         ErrorKind::Overlap { begin, previous_end }
     };
-    // The slot does not say where its data_offsets stand: look the entry up again.
+    // Slots do not store the position of `data_offsets`, so the header is walked again.
     let mut walk = Walk::new(header);
     let mut position = slot.name;
     while let Ok(Some(item)) = walk.next() {

@@ -1,17 +1,18 @@
-//! The values of a host's own types as a dtype's bytes, in the caller's buffer: the way back from
-//! `dequant`, for those who write.
+//! Conversion from `f64`, `f32` and `i64` values to a dtype's bytes, in the caller's buffer. The
+//! reverse of [`dequant`](crate::dequant), for writers.
 //!
 //! | values | dtypes |
 //! |---|---|
 //! | `f64` | F64 exact; F32, F16, BF16 rounded once, to nearest, ties to even |
 //! | `f32` | F64, F32 exact; F16, BF16 rounded once, to nearest, ties to even |
-//! | `i64` | U8, I8, U16, I16, U32, I32, U64, I64 exact; a value that the dtype cannot hold is an error |
+//! | `i64` | U8, I8, U16, I16, U32, I32, U64, I64 exact; values out of range are an error |
 //!
-//! Floats beyond the range of the dtype become infinite. NaN stays NaN with its sign and the upper
-//! bits of its payload, and becomes quiet where bits are lost. An `f64` goes to F16 and BF16 in one
-//! step: by way of an `f32` it would be rounded twice, and differ in one of some 2^29 values.
+//! Floats out of range become infinite. NaN stays NaN with its sign and the upper bits of its
+//! payload, and becomes quiet if bits are lost. An `f64` is converted to F16 and BF16 in one step.
+//! Converting by way of `f32` would round twice, and give a different result for about one in 2^29
+//! values.
 //!
-//! Cost is linear in the values. The bytes are little-endian on every machine.
+//! The cost is linear in the number of values. The bytes are little-endian on every machine.
 
 use half::slice::HalfFloatSliceExt as _;
 
@@ -20,7 +21,7 @@ use crate::base::dtype::Dtype;
 use crate::base::error::{Error, ErrorKind};
 use crate::tensor::extent::check_buffer;
 
-/// Writes values as elements of a dtype.
+/// Writes `f64` values as elements of a dtype.
 ///
 /// ```
 /// use safetensors_zero::{encode, Dtype};
@@ -33,8 +34,8 @@ use crate::tensor::extent::check_buffer;
 ///
 /// # Errors
 /// [`NoConversion`](ErrorKind::NoConversion) for dtypes other than F64, F32, F16 and BF16;
-/// [`BufferLength`](ErrorKind::BufferLength) if `out` has not exactly as many bytes as the values
-/// take. `out` is then as it was.
+/// [`BufferLength`](ErrorKind::BufferLength) if the length of `out` is not the encoded size of the
+/// values. `out` is then unchanged.
 pub fn from_f64(dtype: Dtype, values: &[f64], out: &mut [u8]) -> Result<(), Error> {
     check(dtype, is_float, values.len(), out)?;
     match dtype {
@@ -46,10 +47,10 @@ pub fn from_f64(dtype: Dtype, values: &[f64], out: &mut [u8]) -> Result<(), Erro
     Ok(())
 }
 
-/// As [`from_f64`], of `f32`.
+/// Writes `f32` values as elements of a dtype.
 ///
 /// # Errors
-/// As [`from_f64`].
+/// The same as [`from_f64`].
 pub fn from_f32(dtype: Dtype, values: &[f32], out: &mut [u8]) -> Result<(), Error> {
     check(dtype, is_float, values.len(), out)?;
     match dtype {
@@ -61,7 +62,7 @@ pub fn from_f32(dtype: Dtype, values: &[f32], out: &mut [u8]) -> Result<(), Erro
     Ok(())
 }
 
-/// Writes integers as elements of a dtype.
+/// Writes `i64` values as elements of a dtype.
 ///
 /// ```
 /// use safetensors_zero::{encode, Dtype, ErrorKind};
@@ -75,10 +76,10 @@ pub fn from_f32(dtype: Dtype, values: &[f32], out: &mut [u8]) -> Result<(), Erro
 /// ```
 ///
 /// # Errors
-/// [`ValueOutOfRange`](ErrorKind::ValueOutOfRange) at the first value that the dtype cannot hold;
+/// [`ValueOutOfRange`](ErrorKind::ValueOutOfRange) for the first value that the dtype cannot hold;
 /// [`NoConversion`](ErrorKind::NoConversion) for dtypes that are not integers;
-/// [`BufferLength`](ErrorKind::BufferLength) if `out` has not exactly as many bytes as the values
-/// take. `out` is then as it was.
+/// [`BufferLength`](ErrorKind::BufferLength) if the length of `out` is not the encoded size of the
+/// values. `out` is then unchanged.
 pub fn from_i64(dtype: Dtype, values: &[i64], out: &mut [u8]) -> Result<(), Error> {
     check(dtype, |dtype| range_of(dtype).is_some(), values.len(), out)?;
     let (least, most) = range_of(dtype).unwrap_or_default();
@@ -88,7 +89,7 @@ pub fn from_i64(dtype: Dtype, values: &[i64], out: &mut [u8]) -> Result<(), Erro
         let index = to_u64(index);
         return Err(Error::new(ErrorKind::ValueOutOfRange { index, value, dtype }));
     }
-    // Each value is within the range, so that its low bytes are the element's.
+    // Every value is in range, so its low bytes are the element's bytes.
     match dtype.bitsize() {
         8 => each(values, out, low_bytes::<1>),
         16 => each(values, out, low_bytes::<2>),
@@ -102,7 +103,7 @@ fn is_float(dtype: Dtype) -> bool {
     matches!(dtype, Dtype::F64 | Dtype::F32 | Dtype::F16 | Dtype::BF16)
 }
 
-/// The least and the most of an integer dtype's values that an `i64` can be.
+/// Returns the smallest and largest `i64` that an integer dtype can hold.
 fn range_of(dtype: Dtype) -> Option<(i64, i64)> {
     Some(match dtype {
         Dtype::U8 => (0, u8::MAX.into()),
@@ -117,7 +118,7 @@ fn range_of(dtype: Dtype) -> Option<(i64, i64)> {
     })
 }
 
-/// Checks that a dtype takes the values, and that the buffer has the length of as many.
+/// Checks that the dtype is supported, and that `out` has the encoded size of the values.
 fn check(
     dtype: Dtype,
     takes: impl FnOnce(Dtype) -> bool,
@@ -137,7 +138,8 @@ fn each<T: Copy, const N: usize>(values: &[T], out: &mut [u8], bytes: impl Fn(T)
     }
 }
 
-/// In blocks, so that the processor's own conversion is found once a block, where there is one.
+/// Converts to F16 in blocks, so that the processor's conversion instruction is detected once per
+/// block, not once per value.
 fn f16_of_f32(values: &[f32], out: &mut [u8]) {
     const BLOCK: usize = 64;
     let mut block = [half::f16::ZERO; BLOCK];
@@ -155,26 +157,26 @@ fn low_bytes<const N: usize>(value: i64) -> [u8; N] {
 #[allow(
     clippy::as_conversions,
     clippy::cast_possible_truncation,
-    reason = "rounds to nearest even, which is what is wanted; there is no other way"
+    reason = "rounds to nearest even as intended; there is no other conversion"
 )]
 fn narrow(value: f64) -> f32 {
     value as f32
 }
 
-/// A float of 16 bits.
+/// A 16-bit float format.
 struct Format {
-    /// Bits of the significand that are stored.
+    /// The number of stored significand bits.
     significand: u32,
     /// The exponent field of an infinity: all ones.
     infinite: u64,
-    /// What the exponent field of an `f64` is above this format's, for one value.
+    /// The difference between the exponent biases of `f64` and this format.
     rebias: u64,
 }
 
 const F16: Format = Format { significand: 10, infinite: 31, rebias: 1023 - 15 };
 const BF16: Format = Format { significand: 7, infinite: 255, rebias: 1023 - 127 };
 
-/// The 16 bits of the format's value that is nearest to an `f64`, the even one of two.
+/// Rounds an `f64` to the nearest value of the format, ties to even, and returns its 16 bits.
 fn round(value: f64, format: &Format) -> u16 {
     const STORED: u32 = 52;
     let bits = value.to_bits();
@@ -189,16 +191,17 @@ fn round(value: f64, format: &Format) -> u16 {
         let quiet = u64::from(fraction != 0).wrapping_shl(format.significand.wrapping_sub(1));
         infinity | quiet | fraction.wrapping_shr(lost)
     } else if exponent <= format.rebias {
-        // Below the normal numbers: the significand, its hidden bit included, moves to the right.
+        // Subnormal in this format: shift the significand, including its hidden bit, to the right.
         let below = format.rebias.wrapping_sub(exponent);
         let shift = u64::from(lost).wrapping_add(1).wrapping_add(below);
-        // From a shift of 54 on, it is less than half of the smallest; subnormal `f64` are as well.
+        // From a shift of 54, the value is less than half of the smallest subnormal. So are all
+        // subnormal `f64` values.
         match u32::try_from(shift) {
             Ok(shift) if shift <= 53 => shift_rounding(fraction | 1 << STORED, shift),
             _ => 0,
         }
     } else {
-        // A carry out of the significand goes to the exponent, where it belongs.
+        // A carry out of the significand increments the exponent, as it should.
         let rebiased = magnitude.wrapping_sub(format.rebias << STORED);
         shift_rounding(rebiased, lost).min(infinity)
     };
@@ -221,12 +224,13 @@ mod tests {
     use super::*;
     use std::prelude::v1::*;
 
-    /// All finite values of a format in rising order, and the infinity, by half's own widening.
+    /// Returns all finite values of a format in ascending order, and the infinity, as converted by
+    /// `half`.
     fn values(of: impl Fn(u16) -> f64, infinity: u16) -> Vec<f64> {
         (0..=infinity).map(of).collect()
     }
 
-    /// The nearest value by search: the naive twin of `round`.
+    /// Finds the nearest value by search. The naive twin of `round`.
     fn nearest(values: &[f64], value: f64) -> u16 {
         let last = values.len() - 1;
         let below = values.partition_point(|v| *v <= value) - 1;
@@ -234,7 +238,7 @@ mod tests {
             return last as u16;
         }
         let low = values[below];
-        // The infinity stands where the next finite value would.
+        // For rounding, the infinity takes the place of the next finite value.
         let high =
             if below + 1 == last { low + (low - values[below - 1]) } else { values[below + 1] };
         let (down, up) = (value - low, high - value);
@@ -251,7 +255,7 @@ mod tests {
             for probe in [low, middle, high] {
                 let bits = probe.to_bits();
                 probes.extend([bits.saturating_sub(1), bits, bits + 1].map(f64::from_bits));
-                // What a detour by `f32` would round to the tie.
+                // Values that rounding to `f32` first would turn into a tie.
                 probes.push(f64::from_bits(bits + (1 << 20)));
                 probes.push(f64::from_bits(bits.saturating_sub(1 << 20)));
             }
@@ -273,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn nan_stays_nan_with_its_sign_and_payload() {
+    fn nan_keeps_its_sign_and_payload() {
         for (format, infinity, quiet) in [(&F16, 0x7c00, 0x0200), (&BF16, 0x7f80, 0x0040)] {
             assert_eq!(round(f64::NAN, format) & 0x7fff, infinity | quiet);
             let signalling = f64::from_bits(0xfff0_0000_0000_0001);
@@ -284,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn every_value_of_16_bits_comes_back() {
+    fn all_16_bit_values_round_trip() {
         for bits in 0..=u16::MAX {
             for (dtype, value) in [
                 (Dtype::F16, half::f16::from_bits(bits).to_f64()),
@@ -306,8 +310,8 @@ mod tests {
     }
 
     #[test]
-    fn f32_rounds_as_f64_does() {
-        // Every exponent, with significands on and beside the ties of either format.
+    fn f32_and_f64_round_alike() {
+        // Every exponent, with significands at and next to the ties of both formats.
         for exponent in 0..=0xff_u32 {
             for high in 0..1024_u32 {
                 for low in [0, 1, 0xfff, 0x1000, 0x1001, 0x1fff] {
@@ -327,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn integers_fit_or_are_refused() {
+    fn rejects_integers_out_of_range() {
         let mut bytes = [0xaa; 8];
         for dtype in Dtype::ALL {
             let Some((least, most)) = range_of(dtype) else {

@@ -1,5 +1,5 @@
-//! What of a tensor can be asked for: ranges of elements and of rows, checked against its dtype and
-//! shape, wherever its data are.
+//! Bounds checks for ranges of elements and rows, against a tensor's dtype and shape. Does not need
+//! the data, which can be in memory or in a file.
 
 use core::ops::Range;
 
@@ -7,7 +7,7 @@ use crate::base::dtype::Dtype;
 use crate::base::error::{Error, ErrorKind};
 use crate::header::shape::Shape;
 
-/// A tensor without its data, and how much of it may be widened in one call.
+/// A tensor without its data, and the limit on dequantising it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Extent<'a> {
     pub(crate) dtype: Dtype,
@@ -18,7 +18,7 @@ pub(crate) struct Extent<'a> {
 }
 
 impl Extent<'_> {
-    /// Checks that this many elements may be widened in one call, and have an `f32`.
+    /// Checks that `count` elements can be converted to `f32` in one call.
     pub(crate) fn check_dequant(&self, count: u64) -> Result<(), Error> {
         let limit = self.dequant_elements;
         if count > limit {
@@ -30,7 +30,7 @@ impl Extent<'_> {
         Ok(())
     }
 
-    /// The end of a range of elements, if the tensor has them all.
+    /// Returns the end of a range of elements, or an error if it is beyond the tensor's end.
     pub(crate) fn end_of(&self, first: u64, count: u64) -> Result<u64, Error> {
         let (begin, end, len) = (first, first.saturating_add(count), self.elements);
         if end > len {
@@ -39,17 +39,17 @@ impl Extent<'_> {
         Ok(end)
     }
 
-    /// How many rows there are: the first dimension.
+    /// Returns the number of rows: the first dimension.
     pub(crate) fn rows(&self) -> Result<u64, Error> {
         self.shape.iter().next().ok_or_else(|| Error::new(ErrorKind::NoRows))
     }
 
-    /// Elements of one row: of what one index of the first dimension selects.
+    /// Returns the number of elements in a row: those with the same first index.
     pub(crate) fn row_len(&self) -> Result<u64, Error> {
         Ok(self.elements.checked_div(self.rows()?).unwrap_or(0))
     }
 
-    /// The first element of a range of rows, and how many elements these rows have.
+    /// Returns the first element of a range of rows, and the number of elements in these rows.
     pub(crate) fn of_rows(&self, rows: Range<u64>) -> Result<(u64, u64), Error> {
         let len = self.rows()?;
         let row_len = self.row_len()?;
@@ -63,7 +63,7 @@ impl Extent<'_> {
     }
 }
 
-/// Checks that a buffer has the length that it is for.
+/// Checks that a buffer has the length needed.
 pub(crate) fn check_buffer(needed: u64, given: u64) -> Result<(), Error> {
     if needed != given {
         return Err(Error::new(ErrorKind::BufferLength { needed, given }));

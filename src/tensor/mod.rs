@@ -1,4 +1,4 @@
-//! The fifth floor, what a user does with a tensor in memory: views, slices, conversion to and from
+//! The fifth floor: operations on tensors in memory. Owns views, slices, conversion to and from
 //! floats, statistics, and the scan that needs no slots.
 //!
 //! Nothing here reads files.

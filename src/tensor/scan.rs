@@ -1,4 +1,4 @@
-//! Reading a header without slots: entry by entry in the header's order, in constant memory.
+//! Reading a header without slots: one entry at a time in header order, in constant memory.
 
 use crate::base::convert::to_usize;
 use crate::base::error::{Error, ErrorKind, FRAME_BYTES};
@@ -10,17 +10,17 @@ use crate::json::text::Text;
 use crate::table::info::TensorInfo;
 use crate::tensor::view::TensorView;
 
-/// A walk over a header's tensors in the header's order, for devices that cannot spare slots.
+/// An iterator over a header's tensors in header order, for devices without memory for slots.
 ///
-/// Each entry is checked on its own. What can be checked between entries in constant memory is:
-/// [`Scan::finish`] tells what that was. That names differ from each other takes memory, and so
-/// does it for the keys of `__metadata__`: a scan never checks it, a [`Table`](crate::Table) always
-/// does. [`Header::find`] checks it for the one name it looks for.
+/// Each entry is checked on its own. Checks between entries are limited to those that need constant
+/// memory; [`Scan::finish`] returns their result. A scan does not check whether names, or keys of
+/// `__metadata__`, are distinct, because that needs memory. A [`Table`](crate::Table) always does.
+/// [`Header::find`] checks that the name it looks for is unique.
 ///
 /// ```
 /// use safetensors_zero::{Header, Limits};
 ///
-/// # let file = include_bytes!("../examples/animals.safetensors");
+/// # let file = include_bytes!("../../examples/animals.safetensors");
 /// let (header, data) = Header::of_file(file, &Limits::default())?;
 /// let mut scan = header.scan();
 /// for info in &mut scan {
@@ -41,63 +41,64 @@ pub struct Scan<'h, 'a> {
 
 #[derive(Debug, Clone, Copy)]
 enum State {
-    Going,
+    Running,
     Ended,
     Failed(Error),
 }
 
-/// What a scan to the end of a header found.
+/// The results of a scan to the end of a header.
 #[derive(Debug, Clone, Copy)]
 pub struct Scanned<'a> {
     tensors: usize,
     metadata: Option<Metadata<'a>>,
-    /// The byte of the first entry that is out of order.
+    /// The byte offset in the file of the first entry that is out of order.
     out_of_order: Option<u64>,
 }
 
 impl<'a> Scanned<'a> {
-    /// How many tensors there are.
+    /// Returns the number of tensors.
     #[must_use]
     pub fn tensors(&self) -> usize {
         self.tensors
     }
 
-    /// The file's metadata. `None` if there is none, or if it is null.
+    /// Returns the file's metadata, or `None` if it is absent or null.
     #[must_use]
     pub fn metadata(&self) -> Option<Metadata<'a>> {
         self.metadata
     }
 
-    /// Whether it is known that the tensors cover the data region without hole or overlap. That is
-    /// so where they are listed in the order of their data, as most writers list them. Where not,
-    /// it is known only that they are within it and that their sizes together are its size.
+    /// Returns whether the tensors are known to cover the data region without holes or overlaps.
+    ///
+    /// This is `true` if they are listed in data order, as by most writers. Otherwise it is only
+    /// known that they are within the data region and that their sizes add up to its size.
     #[must_use]
     pub fn chain_checked(&self) -> bool {
         self.out_of_order.is_none()
     }
 
-    /// The byte of the file at which the first tensor stands that is listed after one whose data
-    /// come later.
+    /// Returns the byte offset in the file of the first tensor that is listed after a tensor with
+    /// later data, or `None` if all are listed in data order.
     #[must_use]
     pub fn out_of_order(&self) -> Option<u64> {
         self.out_of_order
     }
 }
 
-/// What of the chain of tensors can be told without remembering them.
+/// The state of the chain of offsets, in constant memory.
 #[derive(Debug, Clone, Copy, Default)]
 struct Chain {
-    /// Begin and end of the tensor before.
+    /// Start and end of the previous tensor's data.
     previous: (u64, u64),
     broken: Option<Broken>,
 }
 
-/// A chain of tensors that do not follow each other.
+/// A chain in which a tensor does not begin where the previous one ends.
 #[derive(Debug, Clone, Copy)]
 struct Broken {
-    /// The first break, which is an error if the tensors turn out to be in order.
+    /// The error for the first break, which applies if the tensors turn out to be in data order.
     error: Error,
-    /// Sum of all sizes.
+    /// The sum of all sizes.
     total: u64,
     largest_end: u64,
 }
@@ -107,20 +108,21 @@ impl<'h, 'a> Scan<'h, 'a> {
         Scan {
             walk: Walk::new(header),
             header,
-            state: State::Going,
+            state: State::Running,
             chain: Chain::default(),
             scanned: Scanned { tensors: 0, metadata: None, out_of_order: None },
         }
     }
 
-    /// Scans what is left, and tells what is known of the whole.
+    /// Scans the remaining entries, and returns the results for the whole header.
     ///
     /// # Errors
-    /// What is wrong with the header; the same again if iteration has told it already.
+    /// Returns an error if the header is invalid. If iteration has already returned an error, this
+    /// returns the same one.
     pub fn finish(mut self) -> Result<Scanned<'a>, Error> {
         match self.state {
             State::Failed(error) => return Err(error),
-            State::Going => while self.step()?.is_some() {},
+            State::Running => while self.step()?.is_some() {},
             State::Ended => {}
         }
         Ok(self.scanned)
@@ -128,12 +130,13 @@ impl<'h, 'a> Scan<'h, 'a> {
 
     #[inline(never)]
     fn step(&mut self) -> Result<Option<Entry<'a>>, Error> {
-        self.step_here()
+        self.step_inline()
     }
 
-    /// The next tensor; in the caller's own loop, where every nanosecond counts.
+    /// Returns the next tensor. Inlined into the loop of [`Header::find`], where every nanosecond
+    /// counts.
     #[inline(always)]
-    fn step_here(&mut self) -> Result<Option<Entry<'a>>, Error> {
+    fn step_inline(&mut self) -> Result<Option<Entry<'a>>, Error> {
         loop {
             let entry = match self.walk.next_fast() {
                 Some(entry) => entry,
@@ -154,20 +157,20 @@ impl<'h, 'a> Scan<'h, 'a> {
         }
     }
 
-    /// Notes one more tensor.
+    /// Adds a tensor to the chain.
     #[inline]
     fn link(&mut self, entry: &Entry<'a>) {
         self.scanned.tensors = self.scanned.tensors.wrapping_add(1);
         let chain = &mut self.chain;
         if chain.broken.is_none() && entry.begin == chain.previous.1 {
-            // Nothing but the one before it has to be known of an unbroken chain.
+            // For an unbroken chain the previous tensor is all the state needed.
             chain.previous = (entry.begin, entry.end);
         } else {
             self.link_broken(entry);
         }
     }
 
-    /// Notes a tensor that does not begin where the one before it ends, or comes after such a one.
+    /// Adds a tensor that breaks the chain, or comes after a break.
     #[cold]
     fn link_broken(&mut self, entry: &Entry<'a>) {
         let (begin, end) = (entry.begin, entry.end);
@@ -193,7 +196,7 @@ impl<'h, 'a> Scan<'h, 'a> {
         chain.previous = (begin, end);
     }
 
-    /// What is known of the chain once all tensors have been seen.
+    /// Checks the chain after the last tensor.
     fn check_chain(&self) -> Result<(), Error> {
         let end = self.chain.previous.1;
         let (needed, total) = match self.chain.broken {
@@ -218,9 +221,9 @@ impl<'h, 'a> Scan<'h, 'a> {
 impl<'a> Iterator for Scan<'_, 'a> {
     type Item = Result<TensorInfo<'a>, Error>;
 
-    /// The next tensor in the header's order. After an error there is nothing more.
+    /// Returns the next tensor in header order. After an error, returns `None`.
     fn next(&mut self) -> Option<Self::Item> {
-        if !matches!(self.state, State::Going) {
+        if !matches!(self.state, State::Running) {
             return None;
         }
         match self.step() {
@@ -237,33 +240,33 @@ impl<'a> Iterator for Scan<'_, 'a> {
     }
 }
 
-/// The tensor that [`Header::find`] found, and what it learned of the header on its way.
+/// The tensor found by [`Header::find`], and the results of the scan.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Found<'a> {
     /// The tensor.
     pub info: TensorInfo<'a>,
-    /// What the scan to the header's end found.
+    /// The results of the scan to the end of the header.
     pub scanned: Scanned<'a>,
 }
 
 impl<'a> Header<'a> {
-    /// Walks over the tensors in the header's order, in constant memory.
+    /// Returns an iterator over the tensors in header order. Uses constant memory.
     #[must_use]
     pub fn scan(&self) -> Scan<'_, 'a> {
         Scan::new(self.parts())
     }
 
-    /// Finds one tensor by name, in constant memory and in time linear in the header, all of which
-    /// is read and checked as by [`Header::scan`].
+    /// Finds one tensor by name, in constant memory and in time linear in the header. The whole
+    /// header is read and checked, as by [`Header::scan`].
     ///
     /// # Errors
-    /// What is wrong with the header; [`DuplicateName`](ErrorKind::DuplicateName) if this name
-    /// stands there twice; [`TensorNotFound`](ErrorKind::TensorNotFound).
+    /// Returns an error if the header is invalid; [`DuplicateName`](ErrorKind::DuplicateName) if it
+    /// contains this name twice; [`TensorNotFound`](ErrorKind::TensorNotFound).
     pub fn find(&self, name: &str) -> Result<Found<'a>, Error> {
         let mut scan = self.scan();
         let mut found: Option<Entry<'a>> = None;
-        while let Some(entry) = scan.step_here()? {
+        while let Some(entry) = scan.step_inline()? {
             let same = if entry.name.escaped {
                 Text::in_header(self.text(), entry.name) == *name
             } else {
@@ -283,10 +286,11 @@ impl<'a> Header<'a> {
         Ok(Found { info: TensorInfo::of_entry(self.text(), &entry), scanned: scan.scanned })
     }
 
-    /// The view of a tensor of this header, given the data region that the header describes.
+    /// Returns the view of a tensor of this header. `data` is the data region that the header
+    /// describes.
     ///
     /// # Errors
-    /// [`DataTruncated`](ErrorKind::DataTruncated) if the data given ends before the tensor does.
+    /// [`DataTruncated`](ErrorKind::DataTruncated) if `data` ends before the tensor does.
     pub fn view(&self, info: &TensorInfo<'a>, data: &'a [u8]) -> Result<TensorView<'a>, Error> {
         TensorView::of_info(info, data, self.parts().limits.dequant_elements)
     }

@@ -1,5 +1,5 @@
-//! A part of a tensor: ranges with steps, or single indexes, over its first dimensions, as runs of
-//! bytes that are computed one at a time.
+//! Slices of a tensor: ranges with steps, or single indexes, in its first dimensions. A slice
+//! yields runs of bytes, computed one at a time.
 
 use core::fmt;
 use core::num::NonZeroU64;
@@ -14,24 +14,24 @@ use crate::header::shape::Shape;
 use crate::tensor::extent::check_buffer;
 use crate::tensor::view::TensorView;
 
-/// The most indexers that a slice can have. A tensor may have more dimensions: those after the
-/// indexers are taken whole.
+/// The maximum number of indexers of a slice. A tensor can have more dimensions: those without an
+/// indexer are taken whole.
 pub const MAX_INDEXERS: usize = 16;
 
-/// What is taken of one dimension.
+/// The part of one dimension that a slice takes.
 ///
-/// Ranges and numbers of `u64` convert into it, so that `2.into()`, `(1..3).into()` and
-/// `(..).into()` are indexers.
+/// Numbers and ranges of `u64` convert into it: `2.into()`, `(1..3).into()` and `(..).into()` are
+/// indexers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TensorIndexer {
-    /// One index, whose dimension the slice then does not have.
+    /// A single index. The slice's shape omits this dimension.
     Select(u64),
-    /// A range of indexes, of which every `step`th is taken, beginning with the first.
+    /// Every `step`th index of a range, starting with the first.
     Narrow(Bound<u64>, Bound<u64>, NonZeroU64),
 }
 
 impl TensorIndexer {
-    /// Every `step`th index of a range. `None` if `step` is 0.
+    /// Returns an indexer for every `step`th index of a range, or `None` if `step` is 0.
     ///
     /// ```
     /// use safetensors_zero::TensorIndexer;
@@ -72,50 +72,51 @@ from_ranges!(
     RangeToInclusive<u64>
 );
 
-/// What one indexer takes of its dimension.
+/// The indexes of one dimension that its indexer takes.
 #[derive(Debug, Clone, Copy, Default)]
 struct Taken {
-    /// How many indexes.
+    /// The number of indexes.
     count: u64,
-    /// Elements from one to the next.
+    /// The distance from one index to the next, in elements.
     stride: u64,
 }
 
-/// A part of a tensor, by dtype and shape alone: what it is made of, not the data.
+/// A part of a tensor, described by dtype and shape alone, without the data.
 ///
-/// It is a box of indexes, and lies in the tensor's bytes as runs of equal length.
+/// A slice consists of runs of equal length in the tensor's bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Slice<'a> {
     dtype: Dtype,
     shape: Shape<'a>,
     /// What the indexers take of the first dimensions.
     taken: [Taken; MAX_INDEXERS],
-    /// Which of these dimensions the slice has, a bit each.
+    /// Which of these dimensions the slice's shape keeps: one bit each.
     kept: u16,
     indexers: u8,
-    /// How many of these dimensions are walked over, from the outermost; the others are within a
-    /// run. 0 if there is one run.
+    /// The number of outer dimensions to iterate over. The others are within a run. 0 if there is
+    /// only one run.
     walked: u8,
     /// The first element.
     first: u64,
-    /// Elements of a run; 0 if the slice is empty.
+    /// The number of elements in a run; 0 if the slice is empty.
     run: u64,
     elements: u64,
 }
 
 impl<'a> Slice<'a> {
-    /// The slice that these indexers take of a tensor's first dimensions. Dimensions without an
+    /// Creates a slice by applying indexers to a tensor's first dimensions. Dimensions without an
     /// indexer are taken whole.
     ///
-    /// Ranges are as of slices in Rust: the end may be the dimension's size, and an empty range is
-    /// an empty slice. Takes time linear in the rank.
+    /// Ranges work as for Rust slices: the end can be the dimension's size, and an empty range
+    /// gives an empty slice. Takes time linear in the rank.
     ///
     /// # Errors
     /// [`TooManyIndexers`](ErrorKind::TooManyIndexers),
     /// [`IndexOutOfRange`](ErrorKind::IndexOutOfRange),
-    /// [`IndexReversed`](ErrorKind::IndexReversed); [`PartialByteSlice`](ErrorKind::PartialByteSlice)
-    /// if a run of elements smaller than a byte begins or ends inside one;
-    /// [`ShapeOverflow`](ErrorKind::ShapeOverflow) if the shape has no number of elements.
+    /// [`IndexReversed`](ErrorKind::IndexReversed);
+    /// [`PartialByteSlice`](ErrorKind::PartialByteSlice) if a run of elements smaller than a byte
+    /// begins or ends inside a byte; [`ShapeOverflow`](ErrorKind::ShapeOverflow) if the number of
+    /// elements overflows.
     pub fn new(
         dtype: Dtype,
         shape: Shape<'a>,
@@ -135,16 +136,16 @@ impl<'a> Slice<'a> {
         if indexers.len() > MAX_INDEXERS {
             return Err(too_many(indexers, MAX_INDEXERS));
         }
-        // Elements that one index of the dimension before holds.
+        // The number of elements that one index of the previous dimension holds.
         let mut held = shape.elements().ok_or_else(|| Error::new(ErrorKind::ShapeOverflow))?;
         let mut elements: u64 = 1;
         let mut sizes = shape.iter();
         for ((dimension, indexer), place) in (0..MAX_INDEXERS).zip(indexers).zip(&mut slice.taken) {
             let size = sizes.next().ok_or_else(|| too_many(indexers, shape.rank()))?;
-            // In a tensor without elements no stride is ever used.
+            // A tensor without elements never uses its strides.
             held = held.checked_div(size).unwrap_or(0);
             let (start, taken) = take(indexer, dimension, size, held)?;
-            // No product or sum overflows: all are at most the number of the tensor's elements.
+            // No product or sum overflows: all are at most the tensor's number of elements.
             slice.first = slice.first.saturating_add(start.saturating_mul(held));
             elements = elements.saturating_mul(taken.count);
             let is_kept = matches!(indexer, TensorIndexer::Narrow(..));
@@ -160,8 +161,8 @@ impl<'a> Slice<'a> {
         Ok(slice)
     }
 
-    /// Makes runs as long as they can be: `inner` elements are in one piece, and so is what is taken
-    /// of a dimension without a gap.
+    /// Makes runs as long as possible. Starts with the `inner` elements, which are contiguous, and
+    /// adds dimensions from the innermost on while they are taken without gaps.
     fn find_runs(&mut self, inner: u64) {
         self.run = inner;
         self.walked = self.indexers;
@@ -174,7 +175,7 @@ impl<'a> Slice<'a> {
         }
     }
 
-    /// Checks that every run begins and ends between bytes.
+    /// Checks that every run begins and ends on a byte boundary.
     fn check_bytes(&self) -> Result<(), Error> {
         let whole = |elements| self.dtype.byte_len(elements).is_ok();
         let mut walked = self.walked().iter().filter(|taken| taken.count > 1);
@@ -184,19 +185,19 @@ impl<'a> Slice<'a> {
         Err(Error::new(ErrorKind::PartialByteSlice { dtype: self.dtype }))
     }
 
-    /// What is taken of the dimensions that are walked over.
+    /// Returns what is taken of the dimensions to iterate over.
     fn walked(&self) -> &[Taken] {
         self.taken.get(..usize::from(self.walked)).unwrap_or_default()
     }
 
-    /// The dtype of the elements.
+    /// Returns the type of the elements.
     #[must_use]
     pub fn dtype(&self) -> Dtype {
         self.dtype
     }
 
-    /// The slice's own shape: the sizes of its ranges, then the dimensions without an indexer. A
-    /// single index leaves no dimension.
+    /// Returns the slice's shape: the number of indexes taken by each range, then the dimensions
+    /// without an indexer. Dimensions with a single index are omitted.
     pub fn shape(&self) -> impl Iterator<Item = u64> + Clone + '_ {
         let indexers = usize::from(self.indexers);
         let taken = (0..indexers).zip(&self.taken);
@@ -204,21 +205,21 @@ impl<'a> Slice<'a> {
         kept.map(|(_, taken)| taken.count).chain(self.shape.iter().skip(indexers))
     }
 
-    /// How many elements the slice has.
+    /// Returns the number of elements in the slice.
     #[must_use]
     pub fn elements(&self) -> u64 {
         self.elements
     }
 
-    /// How many bytes the slice has.
+    /// Returns the size of the slice in bytes.
     #[must_use]
     pub fn byte_len(&self) -> u64 {
         self.dtype.byte_len(self.elements).unwrap_or(0)
     }
 
-    /// The runs of bytes that make up the slice, counted from the tensor's begin, in the order of
-    /// the slice's elements, which is ascending. Neighbouring runs are joined: between any two there
-    /// is a gap.
+    /// Returns an iterator over the byte ranges that make up the slice, relative to the start of
+    /// the tensor's data. Ranges are in ascending order, which is the order of the slice's
+    /// elements. Adjacent ranges are merged, so there is a gap between any two.
     #[must_use]
     pub fn runs(&self) -> Runs<'_> {
         Runs {
@@ -237,8 +238,8 @@ fn too_many(indexers: &[TensorIndexer], limit: usize) -> Error {
     Error::new(ErrorKind::TooManyIndexers { given, limit })
 }
 
-/// What an indexer takes of a dimension, each of whose indexes holds `held` elements, and the first
-/// index taken.
+/// Applies an indexer to a dimension with `held` elements per index. Returns the first index taken,
+/// and the number and stride of all indexes taken.
 fn take(
     indexer: &TensorIndexer,
     dimension: usize,
@@ -276,17 +277,17 @@ fn take(
     let count = len
         .checked_sub(1)
         .map_or(0, |last| last.checked_div(step.get()).unwrap_or(0).saturating_add(1));
-    // A stride that is never taken does not keep a run from going on.
+    // The stride of a single index is never used. `held` lets the dimension join a run.
     let stride = if count > 1 { held.saturating_mul(step.get()) } else { held };
     Ok((start, Taken { count, stride }))
 }
 
-/// The runs of bytes of a [`Slice`], as ranges counted from the tensor's begin.
+/// An iterator over the byte ranges of a [`Slice`], relative to the start of the tensor's data.
 #[derive(Debug, Clone)]
 pub struct Runs<'s> {
-    /// What is taken of the dimensions that are walked over.
+    /// What is taken of the dimensions to iterate over.
     taken: &'s [Taken],
-    /// The index in each of them.
+    /// The current index in each of them, counted among those taken.
     at: [u64; MAX_INDEXERS],
     /// The first element of the next run.
     next: Option<u64>,
@@ -295,7 +296,7 @@ pub struct Runs<'s> {
 }
 
 impl Runs<'_> {
-    /// Moves `next` from the run at `first` to the one after it.
+    /// Moves `next` from the run at `first` to the following run.
     fn advance(&mut self, first: u64) {
         self.next = None;
         let mut element = first;
@@ -306,7 +307,7 @@ impl Runs<'_> {
                 self.next = Some(element.saturating_add(taken.stride));
                 return;
             }
-            // Back to the dimension's begin, and on to the next index of the one outside it.
+            // Resets this dimension. The next iteration advances the next outer one.
             element = element.saturating_sub(at.saturating_mul(taken.stride));
             *at = 0;
         }
@@ -324,7 +325,7 @@ impl Iterator for Runs<'_> {
             self.advance(end);
             end = end.saturating_add(self.run);
         }
-        // The slice was checked to begin and end every run between bytes.
+        // `check_bytes` has checked that every run begins and ends on a byte boundary.
         let byte = |element| self.dtype.byte_len(element).unwrap_or(u64::MAX);
         Some(byte(first)..byte(end))
     }
@@ -332,7 +333,7 @@ impl Iterator for Runs<'_> {
 
 impl core::iter::FusedIterator for Runs<'_> {}
 
-/// A part of a tensor whose data is in memory.
+/// A slice of a tensor with its data in memory.
 ///
 /// ```
 /// # use safetensors_zero::{Dtype, TensorView};
@@ -351,10 +352,10 @@ pub struct SliceView<'a> {
 }
 
 impl<'a> TensorView<'a> {
-    /// The part of the tensor that these indexers take of its first dimensions. See [`Slice::new`].
+    /// Creates a slice by applying indexers to the tensor's first dimensions. See [`Slice::new`].
     ///
     /// # Errors
-    /// As [`Slice::new`].
+    /// The same as [`Slice::new`].
     pub fn slice(&self, indexers: &[TensorIndexer]) -> Result<SliceView<'a>, Error> {
         let slice = Slice::new(self.dtype(), self.shape(), indexers)?;
         Ok(SliceView { slice, view: *self })
@@ -362,35 +363,35 @@ impl<'a> TensorView<'a> {
 }
 
 impl<'a> SliceView<'a> {
-    /// The slice's own shape. See [`Slice::shape`].
+    /// Returns the slice's shape. See [`Slice::shape`].
     pub fn shape(&self) -> impl Iterator<Item = u64> + Clone + '_ {
         self.slice.shape()
     }
 
-    /// How many elements the slice has.
+    /// Returns the number of elements in the slice.
     #[must_use]
     pub fn elements(&self) -> u64 {
         self.slice.elements()
     }
 
-    /// How many bytes the slice has.
+    /// Returns the size of the slice in bytes.
     #[must_use]
     pub fn byte_len(&self) -> u64 {
         self.slice.byte_len()
     }
 
-    /// The pieces of data that make up the slice, in the order of its elements. Each is found when
-    /// it is asked for, and neighbouring ones are joined.
+    /// Returns an iterator over the pieces of data that make up the slice, in the order of its
+    /// elements. Pieces are computed lazily. Adjacent pieces are merged.
     #[must_use]
     pub fn iter(&self) -> SliceIter<'_, 'a> {
         SliceIter { runs: self.slice.runs(), data: self.view.data() }
     }
 
-    /// Copies the slice's data to a buffer.
+    /// Copies the slice's data to `out`.
     ///
     /// # Errors
-    /// [`BufferLength`](ErrorKind::BufferLength) if the buffer has not exactly
-    /// [`byte_len`](Self::byte_len) bytes. It is then as it was.
+    /// [`BufferLength`](ErrorKind::BufferLength) if the length of `out` is not
+    /// [`byte_len`](Self::byte_len). `out` is then unchanged.
     pub fn copy_to(&self, out: &mut [u8]) -> Result<(), Error> {
         check_buffer(self.byte_len(), to_u64(out.len()))?;
         let mut rest = out;
@@ -402,13 +403,13 @@ impl<'a> SliceView<'a> {
         Ok(())
     }
 
-    /// Writes the slice's elements as `f32`, in row-major order.
+    /// Writes the slice's elements to `out` as `f32`, in row-major order.
     ///
     /// # Errors
-    /// [`BufferLength`](ErrorKind::BufferLength) if `out` has not exactly as many places as there
-    /// are elements; [`NoF32`](ErrorKind::NoF32) for C64;
+    /// [`BufferLength`](ErrorKind::BufferLength) if the length of `out` is not the number of
+    /// elements; [`NoF32`](ErrorKind::NoF32) for C64;
     /// [`TooManyElements`](ErrorKind::TooManyElements) above the limit that the file was parsed
-    /// with. `out` is then as it was.
+    /// with. `out` is then unchanged.
     pub fn dequant_into(&self, out: &mut [f32]) -> Result<(), Error> {
         check_buffer(self.elements(), to_u64(out.len()))?;
         self.view.extent().check_dequant(self.elements())?;
@@ -444,7 +445,7 @@ impl<'s, 'a> IntoIterator for &'s SliceView<'a> {
     }
 }
 
-/// The pieces of data of a [`SliceView`].
+/// An iterator over the pieces of data of a [`SliceView`].
 #[derive(Debug, Clone)]
 pub struct SliceIter<'s, 'a> {
     runs: Runs<'s>,

@@ -1,4 +1,4 @@
-//! A summary of a tensor's values, in one pass over its data.
+//! Statistics of a tensor's values, in one pass over its data.
 
 use crate::base::convert::to_u64;
 use crate::base::dtype::Dtype;
@@ -6,25 +6,25 @@ use crate::base::error::{Error, ErrorKind};
 use crate::tensor::dequant;
 use crate::tensor::view::TensorView;
 
-/// What is in a tensor: how many values of which kind, and where the finite ones lie.
+/// Statistics of a tensor's values: counts by kind, and the distribution of the finite values.
 ///
-/// All figures are of the values as the file holds them, in `f64`: an F64, I64 or U64 is not rounded
-/// to `f32` first (an I64 or U64 above 2^53 is rounded to `f64`). The figures of the finite values
-/// are `None` where there are none.
+/// All statistics are computed in `f64`. F64, I64 and U64 values are not rounded to `f32` first.
+/// I64 and U64 values beyond 2^53 are rounded to `f64`. `min`, `max`, `mean` and `std_dev` are
+/// `None` if no value is finite.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Stats {
-    /// All values.
+    /// The number of values.
     pub count: u64,
-    /// Values that are neither NaN nor infinite.
+    /// The number of finite values: those that are not NaN or infinite.
     pub finite: u64,
-    /// Values that are NaN, of either sign.
+    /// The number of NaN values, of either sign.
     pub nan: u64,
-    /// Values that are positive infinity.
+    /// The number of values that are positive infinity.
     pub positive_infinity: u64,
-    /// Values that are negative infinity.
+    /// The number of values that are negative infinity.
     pub negative_infinity: u64,
-    /// Values that are zero, of either sign.
+    /// The number of zeros, of either sign.
     pub zeros: u64,
     /// The smallest finite value.
     pub min: Option<f64>,
@@ -32,13 +32,14 @@ pub struct Stats {
     pub max: Option<f64>,
     /// The mean of the finite values.
     pub mean: Option<f64>,
-    /// The standard deviation of the finite values, as of a whole population. Infinite where the
-    /// square of a deviation is beyond `f64`, from about 1e154 on.
+    /// The population standard deviation of the finite values. Infinite if the square of a
+    /// deviation overflows `f64`, which happens from about 1e154.
     pub std_dev: Option<f64>,
 }
 
 impl TensorView<'_> {
-    /// Summarises the tensor's values in one pass, in constant memory and time linear in its data.
+    /// Computes statistics of the tensor's values in one pass, in constant memory and in time
+    /// linear in the data.
     ///
     /// ```
     /// # use safetensors_zero::{Dtype, TensorView};
@@ -58,23 +59,23 @@ impl TensorView<'_> {
     }
 }
 
-/// Gathers [`Stats`] from data that come in pieces.
+/// Computes [`Stats`] from data that arrives in pieces.
 #[derive(Debug, Clone, Copy)]
 pub struct Accumulator {
     dtype: Dtype,
-    /// Bytes that hold a block of elements, of the dtype.
+    /// The size in bytes of a block of elements.
     block_bytes: usize,
     stats: Stats,
     mean: f64,
-    /// Sum of the squares of all deviations from the mean.
+    /// The sum of the squared deviations from the mean.
     squares: f64,
 }
 
-/// Elements summed up at a time, in buffers on the stack.
+/// The number of elements processed at a time, in buffers on the stack.
 const BLOCK: usize = 32;
 
 impl Accumulator {
-    /// Begins a summary of elements of this dtype.
+    /// Creates an accumulator for elements of this dtype.
     ///
     /// # Errors
     /// [`NoF32`](ErrorKind::NoF32) for C64, whose values have no order.
@@ -86,9 +87,9 @@ impl Accumulator {
         Ok(Accumulator { dtype, block_bytes, stats: Stats::default(), mean: 0.0, squares: 0.0 })
     }
 
-    /// Adds the elements of a piece of data, which has to begin and end between elements: on a
-    /// multiple of the element's size, of three bytes for the two F6. Bytes left over at the end are
-    /// not counted.
+    /// Adds the elements of a piece of data. The piece must begin and end between elements: on a
+    /// multiple of the element size, or of three bytes for the two F6 dtypes. Bytes left over at
+    /// the end are ignored.
     pub fn push(&mut self, data: &[u8]) {
         let mut block = [0.0; BLOCK];
         for bytes in data.chunks(self.block_bytes.max(1)) {
@@ -101,7 +102,7 @@ impl Accumulator {
         }
     }
 
-    /// The summary of all that was pushed.
+    /// Returns the statistics of all elements added so far.
     #[must_use]
     pub fn finish(&self) -> Stats {
         let mut stats = self.stats;
@@ -112,8 +113,9 @@ impl Accumulator {
         stats
     }
 
-    /// Adds a block of values: their own mean and squares first, merged with those before by the
-    /// formula of Chan, Golub and LeVeque (1979), which loses no digits on long tensors.
+    /// Adds a block of values. The block's own mean and squares are computed first. They are merged
+    /// with the previous ones by the formula of Chan, Golub and LeVeque (1979), which stays precise
+    /// on long tensors.
     fn add(&mut self, values: &[f64]) {
         let mut finite: u32 = 0;
         let mut nan: u32 = 0;
@@ -150,7 +152,7 @@ impl Accumulator {
         let block = f64::from(finite);
         let mut mean = sum / block;
         if !mean.is_finite() {
-            // The sum is beyond f64, which the mean is not.
+            // The sum overflows `f64`, but the mean does not.
             mean = values.iter().filter(|value| value.is_finite()).map(|value| value / block).sum();
         }
         let deviation = |value: &f64| if value.is_finite() { value - mean } else { 0.0 };
@@ -171,13 +173,13 @@ impl Accumulator {
     }
 }
 
-/// A number of elements as a float; exact below 2^53.
+/// Converts a number of elements to a float. Exact below 2^53.
 #[allow(clippy::as_conversions, clippy::cast_precision_loss)]
 fn float(count: u64) -> f64 {
     count as f64
 }
 
-/// The values of a block of elements, as exact as `f64` can be.
+/// Converts a block of elements to `f64`. Only I64 and U64 values beyond 2^53 are rounded.
 #[allow(clippy::as_conversions, clippy::cast_precision_loss, reason = "rounds to nearest")]
 fn widen(dtype: Dtype, bytes: &[u8], values: &mut [f64]) {
     match dtype {
@@ -218,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn of_nothing() {
+    fn handles_empty_and_nonfinite_data() {
         assert_eq!(stats(&[]), Stats::default());
         let none_finite = stats(&[f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -f64::NAN]);
         assert_eq!(none_finite.nan, 2);
@@ -227,8 +229,8 @@ mod tests {
     }
 
     #[test]
-    fn keeps_its_digits() {
-        // A spread of 1 around 1e9, over many blocks: the textbook sum of squares would drown it.
+    fn keeps_precision_on_long_tensors() {
+        // A spread of 1 around 1e9, over many blocks: too small for the textbook sum of squares.
         let values: Vec<f64> = (0..10_000).map(|i| 1e9 + f64::from(i % 2)).collect();
         let stats = stats(&values);
         assert_eq!(stats.mean, Some(1e9 + 0.5));
@@ -237,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn of_the_largest_numbers() {
+    fn mean_of_the_largest_values_does_not_overflow() {
         let stats = stats(&[f64::MAX; 200]);
         assert!((stats.mean.unwrap() / f64::MAX - 1.0).abs() < 1e-12);
         let both: Vec<f64> = (0..200).map(|i| if i < 100 { f64::MAX } else { -f64::MAX }).collect();

@@ -1,4 +1,4 @@
-//! A whole file in memory: its table and its data.
+//! A whole file in memory: table and data.
 
 use core::fmt;
 
@@ -11,13 +11,13 @@ use crate::table::slot::TensorSlot;
 use crate::table::table::{Count, Table, TableIter};
 use crate::tensor::view::TensorView;
 
-/// The tensors of a file that is in memory: read, mapped, or in flash.
+/// The tensors of a file in memory: read, mapped, or in flash.
 ///
-/// `'a` is the file's bytes, which views borrow; `'s` is the slots, which nothing else does
-/// (`'static` where the table owns them).
+/// `'a` is the lifetime of the file's bytes, which views borrow. `'s` is the lifetime of the slots,
+/// which views do not borrow; it is `'static` if the table owns them.
 ///
-/// Once it is made, nothing that it tells can turn out to be wrong: every tensor has the size of its
-/// dtype and shape, and together they cover the data without hole or overlap.
+/// A value of this type is fully validated. The size of every tensor matches its dtype and shape,
+/// and together they cover the data without holes or overlaps.
 #[derive(Clone)]
 pub struct SafeTensors<'a, 's> {
     table: Table<'a, 's>,
@@ -25,19 +25,20 @@ pub struct SafeTensors<'a, 's> {
 }
 
 impl<'a, 's> SafeTensors<'a, 's> {
-    /// Reads and checks the header of a file, with [`Limits::default`], keeping what it needs in the
-    /// slots. See [`Table::parse`] for how many, and for the cost.
+    /// Parses and checks the header of a file with [`Limits::default`], and fills the slots. See
+    /// [`Table::parse`] for the number of slots and the cost.
     ///
     /// # Errors
-    /// What is wrong with the file, or [`TooFewSlots`](crate::ErrorKind::TooFewSlots).
+    /// Returns an error if the file is invalid, or
+    /// [`TooFewSlots`](crate::ErrorKind::TooFewSlots).
     pub fn parse(file: &'a [u8], slots: &'s mut [TensorSlot]) -> Result<Self, Error> {
         Self::parse_with(file, slots, &Limits::DEFAULT)
     }
 
-    /// As [`SafeTensors::parse`], with limits of the caller's choice.
+    /// Like [`SafeTensors::parse`], but with the given limits.
     ///
     /// # Errors
-    /// As [`SafeTensors::parse`].
+    /// The same as [`SafeTensors::parse`].
     pub fn parse_with(
         file: &'a [u8],
         slots: &'s mut [TensorSlot],
@@ -47,14 +48,14 @@ impl<'a, 's> SafeTensors<'a, 's> {
         Ok(SafeTensors { table: Table::of_parts(header, slots)?, data })
     }
 
-    /// The tensors of a table and the data region that it was checked against.
+    /// Combines a table with the data region that it was checked against.
     #[cfg(feature = "mmap")]
     pub(crate) fn of_table(table: Table<'a, 's>, data: &'a [u8]) -> Self {
         SafeTensors { table, data }
     }
 
-    /// The tensor with this name, however the name is spelled in the header. For the cost see
-    /// [`Table::info`].
+    /// Returns the tensor with this name. The header can spell the name with escapes. For the cost
+    /// see [`Table::info`].
     ///
     /// # Errors
     /// [`TensorNotFound`](crate::ErrorKind::TensorNotFound).
@@ -64,7 +65,7 @@ impl<'a, 's> SafeTensors<'a, 's> {
         TensorView::of_info(&info, self.data, self.table.facts().dequant_elements)
     }
 
-    /// Names and tensors in the order of their data.
+    /// Returns an iterator over names and tensors in data order.
     #[must_use]
     pub fn iter(&self) -> TensorsIter<'a, '_> {
         TensorsIter {
@@ -74,36 +75,36 @@ impl<'a, 's> SafeTensors<'a, 's> {
         }
     }
 
-    /// The names in the order of their data.
+    /// Returns an iterator over the names in data order.
     pub fn names(&self) -> impl ExactSizeIterator<Item = Text<'a>> + '_ {
         self.table.names()
     }
 
-    /// How many tensors there are.
+    /// Returns the number of tensors.
     #[must_use]
     pub fn len(&self) -> usize {
         self.table.len()
     }
 
-    /// Whether there is no tensor.
+    /// Returns `true` if there are no tensors.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.table.is_empty()
     }
 
-    /// The file's metadata. `None` if there is none, or if it is null.
+    /// Returns the file's metadata, or `None` if it is absent or null.
     #[must_use]
     pub fn metadata(&self) -> Option<Metadata<'a>> {
         self.table.metadata()
     }
 
-    /// The table, which tells of the tensors without their data.
+    /// Returns the table, which describes the tensors without their data.
     #[must_use]
     pub fn table(&self) -> &Table<'a, 's> {
         &self.table
     }
 
-    /// The data region.
+    /// Returns the data region.
     #[must_use]
     pub fn data(&self) -> &'a [u8] {
         self.data
@@ -111,11 +112,11 @@ impl<'a, 's> SafeTensors<'a, 's> {
 }
 
 impl SafeTensors<'_, '_> {
-    /// Counts the tensors and metadata keys of a file, and so the slots it needs. See
+    /// Counts the tensors and metadata keys of a file, which gives the number of slots needed. See
     /// [`Header::count`].
     ///
     /// # Errors
-    /// What is wrong with the file, as far as it can be told without slots.
+    /// Returns an error if the file is invalid, as far as that can be checked without slots.
     pub fn count(file: &[u8], limits: &Limits) -> Result<Count, Error> {
         Header::of_file(file, limits)?.0.count()
     }
@@ -123,19 +124,19 @@ impl SafeTensors<'_, '_> {
 
 #[cfg(feature = "alloc")]
 impl<'a> SafeTensors<'a, 'static> {
-    /// As [`SafeTensors::parse`], with slots of its own. See [`Table::parse_owned`] for how much
-    /// that allocates.
+    /// Like [`SafeTensors::parse`], but allocates the slots. See [`Table::parse_owned`] for the
+    /// amount of memory.
     ///
     /// # Errors
-    /// What is wrong with the file.
+    /// Returns an error if the file is invalid.
     pub fn deserialize(file: &'a [u8]) -> Result<Self, Error> {
         Self::deserialize_with(file, &Limits::DEFAULT)
     }
 
-    /// As [`SafeTensors::deserialize`], with limits of the caller's choice.
+    /// Like [`SafeTensors::deserialize`], but with the given limits.
     ///
     /// # Errors
-    /// What is wrong with the file.
+    /// Returns an error if the file is invalid.
     pub fn deserialize_with(file: &'a [u8], limits: &Limits) -> Result<Self, Error> {
         let (header, data) = Header::of_file(file, limits)?;
         Ok(SafeTensors { table: Table::parse_owned(&header)?, data })
@@ -157,7 +158,7 @@ impl<'a, 't> IntoIterator for &'t SafeTensors<'a, '_> {
     }
 }
 
-/// The names and tensors of [`SafeTensors`], in the order of their data.
+/// An iterator over the names and tensors of [`SafeTensors`], in data order.
 #[derive(Debug, Clone)]
 pub struct TensorsIter<'a, 't> {
     table: TableIter<'a, 't>,
@@ -171,7 +172,7 @@ impl<'a> Iterator for TensorsIter<'a, '_> {
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         let info = self.table.next()?;
-        // The table was checked against these data, so this is never an error.
+        // The table was checked against this data, so this never fails.
         let view = TensorView::of_info(&info, self.data, self.dequant_elements).ok()?;
         Some((info.name, view))
     }

@@ -1,4 +1,4 @@
-//! One tensor whose data is in memory: its bytes, its typed elements, its values as `f32`.
+//! One tensor with its data in memory: as bytes, as typed elements, or as `f32` values.
 
 use core::fmt;
 use core::ops::Range;
@@ -12,10 +12,10 @@ use crate::table::info::TensorInfo;
 use crate::tensor::dequant;
 use crate::tensor::extent::{check_buffer, Extent};
 
-/// A tensor: name, dtype, shape, and its data where they stand in the file.
+/// A tensor: name, dtype, shape, and its data in place in the file.
 ///
-/// It borrows the file alone, not the slots or the table it came from, and is cheap to copy. Its
-/// data have the size that dtype and shape need, always.
+/// A view borrows only the file, not the slots or the table it came from, and is cheap to copy. The
+/// size of its data always matches its dtype and shape.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct TensorView<'a> {
     name: Text<'a>,
@@ -27,12 +27,12 @@ pub struct TensorView<'a> {
 }
 
 impl<'a> TensorView<'a> {
-    /// A view of bytes of the caller's own, without a name.
+    /// Creates a view of the caller's bytes, without a name.
     ///
     /// # Errors
     /// [`ShapeOverflow`](ErrorKind::ShapeOverflow), [`PartialByte`](ErrorKind::PartialByte), or
-    /// [`SizeMismatch`](ErrorKind::SizeMismatch) if the data have another size than dtype and shape
-    /// need.
+    /// [`SizeMismatch`](ErrorKind::SizeMismatch) if the size of the data does not match dtype and
+    /// shape.
     pub fn new(dtype: Dtype, shape: &'a [usize], data: &'a [u8]) -> Result<TensorView<'a>, Error> {
         let shape = Shape::new(shape);
         let overflow = Error::new(ErrorKind::ShapeOverflow);
@@ -49,7 +49,7 @@ impl<'a> TensorView<'a> {
         Ok(TensorView { name, dtype, shape, data, dequant_elements: u64::MAX })
     }
 
-    /// The view of a tensor in the data region.
+    /// Creates the view of a tensor in the data region.
     #[inline]
     pub(crate) fn of_info(
         info: &TensorInfo<'a>,
@@ -70,38 +70,39 @@ impl<'a> TensorView<'a> {
         Ok(TensorView { name, dtype, shape, data, dequant_elements })
     }
 
-    /// The name; empty for a view made by [`TensorView::new`].
+    /// Returns the name. It is empty for a view created by [`TensorView::new`].
     #[must_use]
     pub fn name(&self) -> Text<'a> {
         self.name
     }
 
-    /// The type of the elements.
+    /// Returns the type of the elements.
     #[must_use]
     pub fn dtype(&self) -> Dtype {
         self.dtype
     }
 
-    /// The dimensions.
+    /// Returns the dimensions.
     #[must_use]
     pub fn shape(&self) -> Shape<'a> {
         self.shape
     }
 
-    /// The data as they stand in the file: elements in row-major order, little-endian.
+    /// Returns the data exactly as in the file: elements in row-major order, little-endian.
     #[must_use]
     pub fn data(&self) -> &'a [u8] {
         self.data
     }
 
-    /// How many elements there are. Takes constant time.
+    /// Returns the number of elements. Takes constant time.
     #[must_use]
     pub fn elements(&self) -> u64 {
         self.dtype.elements_in(to_u64(self.data.len()))
     }
 
-    /// The elements as a slice of their own type, in place: `&[f32]` for F32, `&[half::bf16]` for
-    /// BF16, and so on as [`Element`] lists. Takes constant time and copies nothing.
+    /// Returns the elements in place, as a slice of their own type: `&[f32]` for F32,
+    /// `&[half::bf16]` for BF16, and so on as listed for [`Element`]. Zero-copy; takes constant
+    /// time.
     ///
     /// ```
     /// # use safetensors_zero::{Dtype, ErrorKind, TensorView};
@@ -115,10 +116,10 @@ impl<'a> TensorView<'a> {
     /// ```
     ///
     /// # Errors
-    /// [`WrongElementType`](ErrorKind::WrongElementType) if the dtype is another;
-    /// [`BigEndianHost`](ErrorKind::BigEndianHost) on such a machine, for elements larger than a
-    /// byte; [`Misaligned`](ErrorKind::Misaligned) if the data begin at an address where the type
-    /// may not. Nothing in the format prevents that; [`dequant_into`](Self::dequant_into) and
+    /// [`WrongElementType`](ErrorKind::WrongElementType) if `T` is not the type for this dtype;
+    /// [`BigEndianHost`](ErrorKind::BigEndianHost) on a big-endian machine, for elements larger
+    /// than a byte; [`Misaligned`](ErrorKind::Misaligned) if the address of the data is not aligned
+    /// for `T`, which the format allows. [`dequant_into`](Self::dequant_into) and
     /// [`data`](Self::data) work at any address on any machine.
     pub fn as_slice<T: Element>(&self) -> Result<&'a [T], Error> {
         if self.dtype != T::DTYPE {
@@ -139,7 +140,7 @@ impl<'a> TensorView<'a> {
         })
     }
 
-    /// The largest power of two, up to 4096, that divides the address at which the data begin.
+    /// Returns the largest power of two, up to 4096, that divides the address of the data.
     #[must_use]
     pub fn alignment(&self) -> usize {
         let start = self.data.as_ptr();
@@ -147,46 +148,47 @@ impl<'a> TensorView<'a> {
         (0..=12).map(|power| 1 << power).take_while(divides).last().unwrap_or(1)
     }
 
-    /// Writes all elements as `f32`, in row-major order. See [`dequant`] for what each dtype
-    /// becomes.
+    /// Writes all elements to `out` as `f32`, in row-major order. See [`dequant`] for how each
+    /// dtype is converted.
     ///
     /// # Errors
-    /// [`BufferLength`](ErrorKind::BufferLength) if `out` has not exactly as many places as there
-    /// are elements; [`NoF32`](ErrorKind::NoF32) for C64;
+    /// [`BufferLength`](ErrorKind::BufferLength) if the length of `out` is not the number of
+    /// elements; [`NoF32`](ErrorKind::NoF32) for C64;
     /// [`TooManyElements`](ErrorKind::TooManyElements) above the limit that the file was parsed
-    /// with. `out` is then as it was.
+    /// with. `out` is then unchanged.
     pub fn dequant_into(&self, out: &mut [f32]) -> Result<(), Error> {
         check_buffer(self.elements(), to_u64(out.len()))?;
         self.dequant_range(0, out)
     }
 
-    /// Writes as many elements as `out` has places, from the element `first` on, as `f32`. The range
-    /// may begin anywhere, inside a byte included, and costs what its own elements cost.
+    /// Fills `out` with elements as `f32`, starting at the element `first`. The range can begin
+    /// anywhere, even inside a byte. The cost depends only on the length of `out`.
     ///
     /// # Errors
-    /// [`RangeOutOfBounds`](ErrorKind::RangeOutOfBounds) if the tensor does not have these elements;
-    /// [`NoF32`](ErrorKind::NoF32); [`TooManyElements`](ErrorKind::TooManyElements). `out` is then
-    /// as it was.
+    /// [`RangeOutOfBounds`](ErrorKind::RangeOutOfBounds) if the range extends beyond the tensor;
+    /// [`NoF32`](ErrorKind::NoF32) for C64; [`TooManyElements`](ErrorKind::TooManyElements). `out`
+    /// is then unchanged.
     pub fn dequant_range(&self, first: u64, out: &mut [f32]) -> Result<(), Error> {
         self.extent().check_dequant(to_u64(out.len()))?;
         dequant::dequant_range(self.dtype, self.data, first, out)
     }
 
-    /// What of the tensor can be asked for.
+    /// Returns the tensor without its data, for bounds checks.
     pub(crate) fn extent(&self) -> Extent<'a> {
         let TensorView { dtype, shape, dequant_elements, .. } = *self;
         Extent { dtype, shape, elements: self.elements(), dequant_elements }
     }
 
-    /// Elements of one row: of what one index of the first dimension selects.
+    /// Returns the number of elements in a row: those with the same first index. It is 0 for a
+    /// tensor with no rows.
     ///
     /// # Errors
-    /// [`NoRows`](ErrorKind::NoRows) for a scalar. A tensor with no rows at all has rows of size 0.
+    /// [`NoRows`](ErrorKind::NoRows) for a scalar.
     pub fn row_len(&self) -> Result<u64, Error> {
         self.extent().row_len()
     }
 
-    /// Writes the rows of a range, over the first dimension, as `f32`.
+    /// Writes a range of rows, counted along the first dimension, to `out` as `f32`.
     ///
     /// ```
     /// # use safetensors_zero::{Dtype, TensorView};
@@ -199,10 +201,10 @@ impl<'a> TensorView<'a> {
     ///
     /// # Errors
     /// [`NoRows`](ErrorKind::NoRows) for a scalar;
-    /// [`RangeOutOfBounds`](ErrorKind::RangeOutOfBounds) if there are not these rows;
-    /// [`BufferLength`](ErrorKind::BufferLength) if `out` has not exactly as many places as they have
-    /// elements; [`NoF32`](ErrorKind::NoF32); [`TooManyElements`](ErrorKind::TooManyElements). `out`
-    /// is then as it was.
+    /// [`RangeOutOfBounds`](ErrorKind::RangeOutOfBounds) if the range is reversed or extends beyond
+    /// the tensor; [`BufferLength`](ErrorKind::BufferLength) if the length of `out` is not the
+    /// number of elements in these rows; [`NoF32`](ErrorKind::NoF32) for C64;
+    /// [`TooManyElements`](ErrorKind::TooManyElements). `out` is then unchanged.
     pub fn dequant_rows(&self, rows: Range<u64>, out: &mut [f32]) -> Result<(), Error> {
         let (first, count) = self.extent().of_rows(rows)?;
         check_buffer(count, to_u64(out.len()))?;
@@ -221,12 +223,12 @@ impl fmt::Debug for TensorView<'_> {
     }
 }
 
-/// The Rust types that a tensor's elements can be viewed as in place.
+/// The Rust types in which a tensor's elements can be viewed in place.
 ///
-/// Each stands for one dtype. BOOL has none, since a byte other than 0 and 1 is no `bool`, and
-/// neither have the floats of 8 bits and less: their data are codes.
+/// Each type corresponds to one dtype. BOOL has no type, because bytes other than 0 and 1 are not
+/// valid `bool` values. Floats of 8 bits or less have none either, because their data is raw codes.
 pub trait Element: sealed::Sealed {
-    /// The dtype of this type.
+    /// The dtype that corresponds to this type.
     const DTYPE: Dtype;
 }
 

@@ -1,7 +1,7 @@
-//! The loops over elements of whole bytes. Each is a zip of two slices without a branch on data, so
-//! that the compiler turns it into vector code for whatever the target has.
+//! The loops over elements of whole bytes. Each is a zip of two slices without branches on the
+//! data, so that the compiler vectorises it for any target.
 
-/// Applies `widen` to each group of `N` bytes.
+/// Fills `out` by applying `widen` to each group of `N` bytes.
 #[inline]
 pub(super) fn each<const N: usize>(bytes: &[u8], out: &mut [f32], widen: impl Fn([u8; N]) -> f32) {
     for (place, group) in out.iter_mut().zip(bytes.chunks_exact(N)) {
@@ -23,7 +23,7 @@ pub(super) fn f32(bytes: &[u8], out: &mut [f32]) {
     }
 }
 
-/// `as` on numbers rounds to nearest, ties to even, which is what is asked for here.
+/// Conversions with `as`, which rounds to nearest, ties to even.
 #[allow(clippy::as_conversions, clippy::cast_precision_loss, clippy::cast_possible_truncation)]
 mod rounding {
     #[inline]
@@ -54,7 +54,7 @@ mod rounding {
 
 pub(super) use rounding::{round_f64, round_i32, round_i64, round_u32, round_u64};
 
-/// Widens F16, by the processor's own conversion where there is one.
+/// Widens F16, with the processor's conversion instruction if there is one.
 pub(super) fn f16(bytes: &[u8], out: &mut [f32]) {
     #[cfg(feature = "std")]
     if hardware::converts_f16() {
@@ -64,7 +64,7 @@ pub(super) fn f16(bytes: &[u8], out: &mut [f32]) {
     each(bytes, out, |pair| widen_f16(u16::from_le_bytes(pair)));
 }
 
-/// Widens F8_E5M2, which is the upper half of an F16, likewise.
+/// Widens F8_E5M2, which is the upper half of an F16, in the same way.
 pub(super) fn e5m2(bytes: &[u8], out: &mut [f32]) {
     let half = |code: u8| u16::from(code) << 8;
     #[cfg(feature = "std")]
@@ -79,30 +79,29 @@ pub(super) fn e5m2(bytes: &[u8], out: &mut [f32]) {
     each(bytes, out, |[code]| widen_f16(half(code)));
 }
 
-/// The `f32` of an F16, by integer arithmetic and one subtraction of normal numbers.
+/// Converts an F16 to `f32`, with integer arithmetic and one subtraction of normal numbers.
 #[inline]
 pub(super) fn widen_f16(half: u16) -> f32 {
-    /// The exponent's offset between the formats. Infinities and NaN take it twice, which brings
-    /// their exponent from 31 to 255.
+    /// The exponent offset between the formats. It is added twice for infinities and NaN, which
+    /// raises their exponent from 31 to 255.
     const REBIAS: u32 = (127 - 15) << 23;
     const EXPONENT: u32 = 0x1f << 23;
     let magnitude = (u32::from(half) & 0x7fff) << 13;
     let sign = (u32::from(half) & 0x8000) << 16;
     let exponent = magnitude & EXPONENT;
-    // All ones or all zeros.
+    // Masks: all ones or all zeros.
     let is_special = 0_u32.wrapping_sub(u32::from(exponent == EXPONENT));
     let is_subnormal = 0_u32.wrapping_sub(u32::from(exponent == 0));
     let normal = magnitude.wrapping_add(REBIAS).wrapping_add(REBIAS & is_special);
-    // A subnormal is 0.f times 2^-14: with one more in the exponent it reads as 1.f times 2^-14,
-    // which is too large by 2^-14.
+    // A subnormal is 0.f * 2^-14. With the exponent incremented it becomes 1.f * 2^-14, which is
+    // too large by 2^-14.
     let subnormal =
         f32::from_bits(normal.wrapping_add(1 << 23)) - f32::from_bits(REBIAS + (1 << 23));
     let bits = (normal & !is_subnormal) | (subnormal.to_bits() & is_subnormal);
     f32::from_bits(bits | sign)
 }
 
-/// Conversions by instructions that the compiler may not use for the baseline of the target, found
-/// at run time by `half`.
+/// Conversions with instructions outside the target's baseline, which `half` detects at run time.
 #[cfg(feature = "std")]
 mod hardware {
     use half::slice::{HalfBitsSliceExt, HalfFloatSliceExt};
@@ -122,7 +121,7 @@ mod hardware {
         false
     }
 
-    /// `bytes` may be more than `out` needs.
+    /// Widens F16. `bytes` can be longer than `out` needs.
     pub(super) fn f16(bytes: &[u8], out: &mut [f32]) {
         let bytes = bytes.get(..out.len().saturating_mul(2)).unwrap_or_default();
         if cfg!(target_endian = "little") {
@@ -145,10 +144,10 @@ mod hardware {
         });
     }
 
-    /// Elements converted at a time that are not there as F16, or not aligned.
+    /// The number of elements converted at a time if they are not F16 or not aligned.
     const BLOCK: usize = 256;
 
-    /// Converts elements of `N` bytes, which `halve` makes F16 of, block by block.
+    /// Converts elements of `N` bytes block by block. `halve` converts them to F16 first.
     #[inline]
     pub(super) fn f16_in_blocks<const N: usize>(
         bytes: &[u8],
@@ -184,7 +183,7 @@ mod tests {
             let expected = half::f16::from_bits(bits).to_f32_const();
             let found = widen_f16(bits);
             if expected.is_nan() {
-                // Sign and payload kept, quiet or not.
+                // Sign and payload are kept, and a signalling NaN stays signalling.
                 let kept = (u32::from(bits & 0x8000) << 16)
                     | 0x7f80_0000
                     | (u32::from(bits & 0x3ff) << 13);

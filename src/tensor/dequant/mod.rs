@@ -1,31 +1,32 @@
-//! Every dtype to `f32`, in the caller's buffer: pure functions on a tensor's bytes.
+//! Conversion of every dtype to `f32`, in the caller's buffer. Pure functions on a tensor's bytes.
 //!
-//! "Dequantise" is the field's word. Nothing is calibrated: each element becomes the `f32` of its
-//! value, exact where an `f32` can hold it, else rounded once, to nearest, ties to even.
+//! To dequantise here means only to convert: no scales are applied. Each element is converted to
+//! `f32` exactly if an `f32` can hold its value, otherwise it is rounded once, to nearest, ties to
+//! even.
 //!
 //! | dtype | as `f32` |
 //! |---|---|
-//! | F32, BF16 | the same bits, in front of zeros for BF16; NaN payloads and signalling NaN kept |
-//! | F16 | exact; NaN keeps sign and payload, and where the processor converts (see below) a signalling NaN becomes quiet |
-//! | F8_E5M2 | exact: the upper half of an F16; NaN keeps sign and payload |
-//! | F8_E4M3 | exact; no infinities; 0x7f and 0xff are NaN of their sign |
-//! | F8_E4M3FNUZ, F8_E5M2FNUZ | exact; 0x80 is NaN, there is no negative zero |
+//! | F32, BF16 | the same bits, followed by zeros for BF16; payloads and signalling NaN are kept |
+//! | F16 | exact; NaN keeps sign and payload; hardware conversion (see below) makes it quiet |
+//! | F8_E5M2 | exact: the upper half of an F16; NaN as for F16 |
+//! | F8_E4M3 | exact; no infinities; 0x7f and 0xff are NaN and keep their sign |
+//! | F8_E4M3FNUZ, F8_E5M2FNUZ | exact; 0x80 is NaN; no negative zero |
 //! | F8_E8M0 | 2^(x - 127), down to the subnormal 2^-127; 0xff is NaN |
 //! | F6_E2M3, F6_E3M2, F4 | exact; no infinities and no NaN |
-//! | BOOL | 0 for a zero byte, 1 for every other |
+//! | BOOL | 0 for a zero byte, 1 for any other |
 //! | U8, I8, U16, I16 | exact |
 //! | U32, I32, U64, I64 | rounded above 2^24 |
-//! | F64 | rounded; infinite above the range of `f32`; NaN of the same sign |
-//! | C64 | none: an error |
+//! | F64 | rounded; infinite above the range of `f32`; NaN keeps its sign |
+//! | C64 | no conversion: an error |
 //!
-//! Elements smaller than a byte: the container's README does not give their order in the byte. F4
-//! has its first element in the low nibble, as PyTorch and ONNX store it; the F6 have their first
-//! element in the lowest bits of three bytes, little-endian.
+//! The format's README does not define the order of elements smaller than a byte. F4 has its first
+//! element in the low nibble, as in PyTorch and ONNX. The two F6 dtypes have their first element in
+//! the lowest bits of three bytes, little-endian.
 //!
-//! Cost is linear in the elements asked for, whatever the tensor's size. With the feature `std`, F16
-//! is converted by the processor on x86 with F16C and on 64-bit ARM with FP16, found at run time.
-//! No conversion computes with subnormal numbers, which are slow on some processors, so a hostile
-//! file cannot choose its own speed.
+//! The cost is linear in the number of elements converted, whatever the tensor's size. With the
+//! feature `std`, the processor converts F16 on x86 with F16C and on 64-bit ARM with FP16, both
+//! detected at run time. No conversion computes with subnormal numbers, which are slow on some
+//! processors, so a hostile file cannot slow it down.
 
 mod kernels;
 mod small;
@@ -34,7 +35,7 @@ use crate::base::convert::to_u64;
 use crate::base::dtype::Dtype;
 use crate::base::error::{Error, ErrorKind};
 
-/// Writes all elements of a tensor with these bytes.
+/// Converts all elements in `bytes` to `f32`.
 ///
 /// ```
 /// use safetensors_zero::{dequant, Dtype};
@@ -46,8 +47,9 @@ use crate::base::error::{Error, ErrorKind};
 /// ```
 ///
 /// # Errors
-/// [`BufferLength`](ErrorKind::BufferLength) if `out` has not exactly as many places as the bytes
-/// hold elements (of the two F6, in whole groups of three bytes); [`NoF32`](ErrorKind::NoF32) for C64. `out` is then as it was.
+/// [`BufferLength`](ErrorKind::BufferLength) if the length of `out` is not the number of elements
+/// in `bytes` (for the two F6 dtypes, in whole groups of three bytes); [`NoF32`](ErrorKind::NoF32)
+/// for C64. `out` is then unchanged.
 pub fn dequant_into(dtype: Dtype, bytes: &[u8], out: &mut [f32]) -> Result<(), Error> {
     let (needed, given) = (dtype.elements_in(to_u64(bytes.len())), to_u64(out.len()));
     if needed != given {
@@ -56,8 +58,8 @@ pub fn dequant_into(dtype: Dtype, bytes: &[u8], out: &mut [f32]) -> Result<(), E
     dequant_range(dtype, bytes, 0, out)
 }
 
-/// Writes as many elements as `out` has places, from the element `first` on, of a tensor with these
-/// bytes. The range may begin and end inside a byte.
+/// Fills `out` with elements from `bytes` as `f32`, starting at the element `first`. The range can
+/// begin and end inside a byte.
 ///
 /// ```
 /// use safetensors_zero::{dequant, Dtype};
@@ -69,8 +71,8 @@ pub fn dequant_into(dtype: Dtype, bytes: &[u8], out: &mut [f32]) -> Result<(), E
 /// ```
 ///
 /// # Errors
-/// [`RangeOutOfBounds`](ErrorKind::RangeOutOfBounds) if the bytes do not hold these elements;
-/// [`NoF32`](ErrorKind::NoF32) for C64. `out` is then as it was.
+/// [`RangeOutOfBounds`](ErrorKind::RangeOutOfBounds) if the range extends beyond the elements in
+/// `bytes`; [`NoF32`](ErrorKind::NoF32) for C64. `out` is then unchanged.
 pub fn dequant_range(dtype: Dtype, bytes: &[u8], first: u64, out: &mut [f32]) -> Result<(), Error> {
     if !dtype.has_f32() {
         return Err(Error::new(ErrorKind::NoF32 { dtype }));
@@ -94,7 +96,7 @@ pub fn dequant_range(dtype: Dtype, bytes: &[u8], first: u64, out: &mut [f32]) ->
     Ok(())
 }
 
-/// Writes elements of whole bytes, as many as `out` has places. There are enough bytes.
+/// Fills `out` with elements of whole bytes. The caller has checked that there are enough bytes.
 fn whole_bytes(dtype: Dtype, bytes: &[u8], out: &mut [f32]) {
     match dtype {
         Dtype::BOOL => kernels::each(bytes, out, |[byte]| if byte == 0 { 0.0 } else { 1.0 }),
@@ -127,7 +129,7 @@ fn whole_bytes(dtype: Dtype, bytes: &[u8], out: &mut [f32]) {
         Dtype::F8_E4M3 => small::f8(bytes, out, &small::E4M3),
         Dtype::F8_E4M3FNUZ => small::f8(bytes, out, &small::E4M3FNUZ),
         Dtype::F8_E5M2FNUZ => small::f8(bytes, out, &small::E5M2FNUZ),
-        // Refused above, or smaller than a byte.
+        // Rejected or handled by the caller.
         Dtype::C64 | Dtype::F4 | Dtype::F6_E2M3 | Dtype::F6_E3M2 => {}
     }
 }

@@ -1,20 +1,20 @@
-//! Floats of 8 bits and less: sign, exponent and mantissa of a few bits each.
+//! Floats of 8 bits or less, with a sign, an exponent and a mantissa of a few bits each.
 //!
-//! The formats' parameters are those of the OCP specifications (OFP8 1.0, MX 1.0) and, for the FNUZ
-//! kinds, of "8-bit Numerical Formats for Deep Neural Networks" (Noune et al., 2022).
+//! The format parameters come from the OCP specifications (OFP8 1.0, MX 1.0) and, for the FNUZ
+//! formats, from "8-bit Numerical Formats for Deep Neural Networks" (Noune et al., 2022).
 //!
-//! One function widens a code of any of them. With `std` the compiler makes tables of what it says of
-//! each code, 5.5 KiB in all; without, it is called for each element, since a firmware's flash is
-//! better spent.
+//! One function widens a code of any format. With `std`, its results for all codes are tabulated at
+//! compile time, 7 KiB in total. Without `std`, it is called for each element, to save flash.
 
 use super::kernels::each;
 
-/// A float of few bits.
+/// A format of small floats.
 pub(super) struct Format {
+    /// The number of mantissa bits.
     mantissa: u32,
-    /// Bits of the exponent and of the mantissa together: all but the sign.
+    /// The number of exponent and mantissa bits together: all except the sign.
     magnitude: u32,
-    /// What the exponent is biased by.
+    /// The exponent bias.
     bias: u32,
     nan: Nan,
     /// The `f32` of every code.
@@ -22,13 +22,13 @@ pub(super) struct Format {
     table: [u32; 256],
 }
 
-/// Which codes are NaN. None of these formats has infinities.
+/// The codes that are NaN. None of these formats has infinities.
 #[derive(Clone, Copy)]
 enum Nan {
     None,
-    /// The largest of either sign, and the NaN has it.
+    /// The largest magnitude of either sign. The NaN keeps the sign.
     Largest,
-    /// Negative zero, and the NaN has no sign.
+    /// The code of negative zero. The NaN has no sign.
     NegativeZero,
 }
 
@@ -37,7 +37,7 @@ pub(super) static E4M3FNUZ: Format = Format::new(4, 3, 8, Nan::NegativeZero);
 pub(super) static E5M2FNUZ: Format = Format::new(5, 2, 16, Nan::NegativeZero);
 pub(super) static E2M3: Format = Format::new(2, 3, 1, Nan::None);
 pub(super) static E3M2: Format = Format::new(3, 2, 3, Nan::None);
-/// F4, of which two elements are looked up together: see [`pair_of`].
+/// F4. Two elements are looked up at a time: see [`pair_of`].
 const E2M1: Format = Format::new(2, 1, 1, Nan::None);
 
 impl Format {
@@ -69,7 +69,7 @@ impl Format {
         format
     }
 
-    /// The bits of the `f32` of a code, whose own bits above the sign are ignored.
+    /// Converts a code to the bits of an `f32`. Bits of the code above the sign are ignored.
     #[inline]
     const fn widen(&self, code: u8) -> u32 {
         const QUIET_NAN: u32 = 0x7fc0_0000;
@@ -84,26 +84,26 @@ impl Format {
             _ if magnitude == 0 => return sign,
             _ => {}
         }
-        // Where the code's bits stand in an `f32`, but for the exponent's offset.
+        // Moves the code's bits to their position in an `f32`, except for the exponent's offset.
         let shift = 23_u32.wrapping_sub(self.mantissa) & 31;
         let offset = 127_u32.wrapping_sub(self.bias);
         if magnitude >> (self.mantissa & 31) != 0 {
             return sign | (magnitude << shift).wrapping_add(offset << 23);
         }
-        // A subnormal number becomes a normal one: its first bit goes where an `f32` does not store it.
+        // A subnormal number becomes a normal one: its top bit becomes the hidden bit of an `f32`.
         let up = magnitude.leading_zeros().wrapping_sub(31_u32.wrapping_sub(self.mantissa));
         let mantissa = magnitude << (shift.wrapping_add(up) & 31) & 0x007f_ffff;
         sign | mantissa | offset.wrapping_add(1).wrapping_sub(up) << 23
     }
 
-    /// The `f32` of a code.
+    /// Converts a code to `f32`.
     #[cfg(feature = "std")]
     #[inline]
     fn get(&self, code: u8) -> f32 {
         f32::from_bits(self.table.get(usize::from(code)).copied().unwrap_or(0))
     }
 
-    /// The `f32` of a code.
+    /// Converts a code to `f32`.
     #[cfg(not(feature = "std"))]
     #[inline]
     fn get(&self, code: u8) -> f32 {
@@ -111,21 +111,22 @@ impl Format {
     }
 }
 
-/// 2^(code - 127): a code is the exponent of an `f32`, but for the one that is subnormal there, and
-/// NaN. Both of these have the highest bit of the mantissa set.
+/// Converts an F8_E8M0 code to 2^(code - 127). The code is the exponent field of an `f32`, except
+/// for 0, which is subnormal in `f32`, and 255, which is NaN. Both have the highest bit of the
+/// mantissa set.
 #[inline]
 pub(super) fn e8m0(code: u8) -> f32 {
     let exponent = u32::from(code);
-    let is_odd_one = u32::from(exponent.wrapping_add(1) & 0xff < 2);
-    f32::from_bits(exponent << 23 | is_odd_one << 22)
+    let is_special = u32::from(exponent.wrapping_add(1) & 0xff < 2);
+    f32::from_bits(exponent << 23 | is_special << 22)
 }
 
-/// Elements of a byte each.
+/// Converts elements of one byte each.
 pub(super) fn f8(bytes: &[u8], out: &mut [f32], format: &Format) {
     each(bytes, out, |[code]| format.get(code));
 }
 
-/// Two elements in a byte, the first in the low nibble.
+/// Converts F4: two elements per byte, the first in the low nibble.
 pub(super) fn f4(bytes: &[u8], first: u64, out: &mut [f32]) {
     let mut bytes = bytes.get(to_index(first >> 1)..).unwrap_or_default();
     let mut out = out;
@@ -144,7 +145,7 @@ pub(super) fn f4(bytes: &[u8], first: u64, out: &mut [f32]) {
     }
 }
 
-/// The two elements in a byte.
+/// Converts the two elements in a byte.
 #[cfg(feature = "std")]
 #[inline]
 fn pair_of(byte: u8) -> [f32; 2] {
@@ -162,14 +163,14 @@ fn pair_of(byte: u8) -> [f32; 2] {
     PAIRS.get(usize::from(byte)).map_or([0.0; 2], |pair| pair.map(f32::from_bits))
 }
 
-/// The two elements in a byte.
+/// Converts the two elements in a byte.
 #[cfg(not(feature = "std"))]
 #[inline]
 fn pair_of(byte: u8) -> [f32; 2] {
     [byte, byte >> 4].map(|code| f32::from_bits(E2M1.widen(code)))
 }
 
-/// Four elements in three bytes, the first in the lowest bits.
+/// Converts F6: four elements in three bytes, the first in the lowest bits.
 pub(super) fn f6(bytes: &[u8], first: u64, out: &mut [f32], format: &Format) {
     let group = to_index((first >> 2).saturating_mul(3));
     let mut bytes = bytes.get(group..).unwrap_or_default();
@@ -184,7 +185,7 @@ pub(super) fn f6(bytes: &[u8], first: u64, out: &mut [f32], format: &Format) {
         }
         (bytes, out) = (after, rest);
     }
-    // Eight elements are in six bytes, which are read with the two after them.
+    // Eight elements take six bytes. They are read as one word, with the two bytes that follow.
     while let (Some(word), true) = (bytes.first_chunk(), out.len() >= 8) {
         let mut bits = u64::from_le_bytes(*word);
         let (eight, rest) = core::mem::take(&mut out).split_at_mut_checked(8).unwrap_or_default();
@@ -203,7 +204,7 @@ pub(super) fn f6(bytes: &[u8], first: u64, out: &mut [f32], format: &Format) {
     }
 }
 
-/// The elements in a group of three bytes.
+/// Converts the four elements in a group of three bytes.
 fn four([a, b, c]: [u8; 3], format: &Format) -> [f32; 4] {
     let bits = u32::from_le_bytes([a, b, c, 0]);
     [bits, bits >> 6, bits >> 12, bits >> 18].map(|bits| {
@@ -212,7 +213,7 @@ fn four([a, b, c]: [u8; 3], format: &Format) -> [f32; 4] {
     })
 }
 
-/// A position in bytes that are in memory.
+/// Converts a byte offset to an index.
 fn to_index(position: u64) -> usize {
     usize::try_from(position).unwrap_or(usize::MAX)
 }
