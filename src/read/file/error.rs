@@ -64,7 +64,7 @@ pub enum FileErrorKind {
     Write {
         /// The writer's error.
         error: io::Error,
-        /// The number of bytes written before the failure.
+        /// The number of bytes written before the failed write.
         written: u64,
     },
     /// The caller's progress function stopped the call.
