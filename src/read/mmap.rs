@@ -21,8 +21,8 @@ use crate::tensor::tensors::SafeTensors;
 /// [`Mmap::tensors`] returns [`SafeTensors`] that borrow it, in constant time. The header is copied
 /// when the file is opened, so that later changes to the file cannot invalidate the checks.
 ///
-/// [`File`] is just as lazy, without the dangers of a map. Use a map to get the data in place: typed
-/// slices without a copy, and pages shared between processes.
+/// [`File`] is just as lazy, without the dangers of a map. Use a map to get the data in place:
+/// typed slices without a copy, and pages shared between processes.
 pub struct Mmap {
     path: PathBuf,
     map: memmap2::Mmap,
@@ -61,8 +61,8 @@ impl Mmap {
     /// While the map exists, the file must not be truncated or written to, by this process or any
     /// other. If it is truncated, accessing the missing part kills the program (SIGBUS on Unix, an
     /// exception on Windows). A failing disk or network has the same effect. If it is written to,
-    /// bytes that Rust assumes to be constant change, which is undefined behaviour. The crate cannot
-    /// prevent either. Replacing the file by renaming, as this crate's writer does, is safe.
+    /// bytes that Rust assumes to be constant change, which is undefined behaviour. The crate
+    /// cannot prevent either. Replacing the file by renaming, as this crate's writer does, is safe.
     ///
     /// # Errors
     /// Same as [`File::open`]; or [`FileErrorKind::Map`] if the file is empty or cannot be mapped,

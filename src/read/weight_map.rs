@@ -44,8 +44,8 @@ impl WeightMap {
     /// different shards.
     ///
     /// # Errors
-    /// Same as [`Index::parse`](crate::Index::parse); [`DuplicateName`](ErrorKind::DuplicateName) if
-    /// a tensor is listed twice; [`TooManyShards`](ErrorKind::TooManyShards) if there are more
+    /// Same as [`Index::parse`](crate::Index::parse); [`DuplicateName`](ErrorKind::DuplicateName)
+    /// if a tensor is listed twice; [`TooManyShards`](ErrorKind::TooManyShards) if there are more
     /// shards than the limit.
     pub fn parse(text: Vec<u8>, limits: &IndexLimits) -> Result<WeightMap, Error> {
         Self::parse_or_return(text, limits).map_err(|(error, _)| error)
