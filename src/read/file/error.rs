@@ -29,7 +29,7 @@ struct Inner {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum FileErrorKind {
-    /// The file cannot be opened.
+    /// The path cannot be opened.
     Open(io::Error),
     /// The path doesn't lead to a regular file.
     NotAFile(FileType),
@@ -203,8 +203,8 @@ impl FileError {
         }
     }
 
-    /// Returns `true` if the file's contents are invalid or the request doesn't fit them. Returns
-    /// `false` for system errors and for calls that the caller stopped.
+    /// Returns `true` if the file's contents are invalid or lack what was requested. Returns `false`
+    /// for system errors and for calls that the caller stopped.
     #[must_use]
     pub fn is_invalid(&self) -> bool {
         matches!(self.0.kind, FileErrorKind::Invalid(_) | FileErrorKind::NotInShard)

@@ -51,9 +51,8 @@ impl File {
     /// Opens a file, and reads and checks its header with [`Limits::default`].
     ///
     /// # Errors
-    /// Returns an error if the path cannot be opened, if it is not a regular file (but a pipe, a
-    /// device, or a folder, for which see [`Shards`](crate::Shards)), or if the header cannot be
-    /// read or is invalid.
+    /// Returns an error if the path cannot be opened, if it leads to a folder, a pipe or a device, or
+    /// if the header cannot be read or is invalid. [`Shards`](crate::Shards) opens folders.
     pub fn open(path: impl AsRef<Path>) -> Result<File, FileError> {
         Self::open_with(path, &Limits::DEFAULT)
     }
@@ -162,7 +161,7 @@ impl File {
     }
 }
 
-/// Opens a path if it is a regular file. A pipe is never opened, because that can block for ever.
+/// Opens a path if it is a regular file. A pipe is never opened, because that can block forever.
 pub(crate) fn open_regular(path: &Path) -> Result<fs::File, FileError> {
     let failed = |error| FileError::new(path, FileErrorKind::Open(error));
     let check = |metadata: fs::Metadata| match FileType::of(metadata.file_type()) {

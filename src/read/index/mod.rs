@@ -24,8 +24,8 @@ use crate::json::tokenizer::{Cursor, SkipLimits};
 
 /// A shard index in memory, parsed and checked without allocation.
 ///
-/// Each lookup and iteration reads the text again. Duplicate names are not rejected, because that
-/// takes memory: [`WeightMap`](crate::WeightMap) rejects them, and finds tensors faster.
+/// Each lookup and iteration reads the text again. Parsing doesn't reject duplicate names, because
+/// that takes memory. [`WeightMap`](crate::WeightMap) rejects them, and finds tensors faster.
 ///
 /// ```
 /// use safetensors_zero::{Index, IndexLimits};
@@ -308,7 +308,7 @@ fn walk_weight_map<'a>(
     }
     let start = to_u32(json.at());
     let mut tensors: u32 = 0;
-    // Neighbours are nearly always in one shard. Its name need not be checked again.
+    // Neighbouring tensors are nearly always in the same shard. Its name is checked only once.
     let mut previous: Option<(Str<'a>, ShardName<'a>)> = None;
     json.skip_whitespace();
     if json.take(b'}') {

@@ -74,12 +74,12 @@ impl Part {
         if c == '.' {
             self.dots = self.dots.saturating_add(1);
         } else if self.dots == 0 && c != ' ' {
-            if let Some(place) = self.stem.get_mut(self.len) {
-                *place = c.to_ascii_lowercase();
+            if let Some(slot) = self.stem.get_mut(self.len) {
+                *slot = c.to_ascii_lowercase();
             }
             self.stem_len = self.len.saturating_add(1);
-        } else if let (0, Some(place)) = (self.dots, self.stem.get_mut(self.len)) {
-            *place = c;
+        } else if let (0, Some(slot)) = (self.dots, self.stem.get_mut(self.len)) {
+            *slot = c;
         }
         self.len = self.len.saturating_add(1);
         self.last = c;
@@ -107,8 +107,8 @@ impl Part {
     }
 
     /// Returns `true` if Windows interprets the part as a device. Windows ignores the extension and
-    /// any spaces before it. The devices are those of Microsoft's "Naming Files, Paths, and
-    /// Namespaces", and the two of the console.
+    /// any spaces before it. The devices are those listed in Microsoft's "Naming Files, Paths, and
+    /// Namespaces", and the console's `CONIN$` and `CONOUT$`.
     fn is_device(&self) -> bool {
         let Some(stem) = self.stem.get(..self.stem_len) else { return false };
         match stem {
