@@ -203,8 +203,8 @@ impl FileError {
         }
     }
 
-    /// Returns `true` if the file's contents are invalid or lack what was requested. Returns `false`
-    /// for system errors and for calls that the caller stopped.
+    /// Returns `true` if the file's contents are invalid or lack what was requested. Returns
+    /// `false` for system errors and for calls that the caller stopped.
     #[must_use]
     pub fn is_invalid(&self) -> bool {
         matches!(self.0.kind, FileErrorKind::Invalid(_) | FileErrorKind::NotInShard)

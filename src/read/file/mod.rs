@@ -51,8 +51,8 @@ impl File {
     /// Opens a file, and reads and checks its header with [`Limits::default`].
     ///
     /// # Errors
-    /// Returns an error if the path cannot be opened, if it leads to a folder, a pipe or a device, or
-    /// if the header cannot be read or is invalid. [`Shards`](crate::Shards) opens folders.
+    /// Returns an error if the path cannot be opened, if it leads to a folder, a pipe or a device,
+    /// or if the header cannot be read or is invalid. [`Shards`](crate::Shards) opens folders.
     pub fn open(path: impl AsRef<Path>) -> Result<File, FileError> {
         Self::open_with(path, &Limits::DEFAULT)
     }
