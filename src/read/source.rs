@@ -37,7 +37,7 @@ use crate::base::error::Error;
 ///     }
 /// }
 ///
-/// # let file = include_bytes!("../examples/animals.safetensors");
+/// # let file = include_bytes!("../../examples/animals.safetensors");
 /// # let flash = Flash { chip: RefCell::new(Chip(file)), len: file.len() as u64 };
 /// let (mut header, mut slots) = ([0; 512], [TensorSlot::EMPTY; 8]);
 /// let reader = Reader::open(&flash, &mut header, &mut slots, &Limits::default()).unwrap();
