@@ -1,5 +1,5 @@
-//! A file that is mapped into memory: the one place of the crate that has `unsafe`, for the mapping
-//! alone.
+//! A file mapped into memory. This is the only module with `unsafe` code, and only the mapping
+//! needs it.
 
 use core::fmt;
 use core::ops::Range;
@@ -15,72 +15,72 @@ use crate::table::owned::OwnedTable;
 use crate::table::table::Table;
 use crate::tensor::tensors::SafeTensors;
 
-/// A file mapped into memory, its header read and checked.
+/// A file mapped into memory, with its header read and checked.
 ///
-/// The map and the table are one value, which can be kept, moved and shared; [`Mmap::tensors`] gives
-/// the [`SafeTensors`] that borrow it, in constant time. The header is copied when the file is opened,
-/// so that what was checked stays what is read.
+/// This value owns both the map and the table, and can be stored, moved and shared.
+/// [`Mmap::tensors`] returns [`SafeTensors`] that borrow it, in constant time. The header is copied
+/// when the file is opened, so that later changes to the file cannot invalidate the checks.
 ///
-/// [`File`] reads as lazily without a map, and without the dangers of one. A map is for those who want
-/// the data in place: typed slices without a copy, pages shared between processes.
+/// [`File`] is just as lazy, without the dangers of a map. Use a map to get the data in place:
+/// typed slices without a copy, and pages shared between processes.
 pub struct Mmap {
     path: PathBuf,
     map: memmap2::Mmap,
     table: OwnedTable,
 }
 
-/// How a file is mapped.
+/// Options for mapping a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct MmapOptions {
-    /// What is accepted of the file.
+    /// The limits for the file.
     pub limits: Limits,
-    /// Read the whole file into memory at once, instead of each page when it is first used. Where the
-    /// system cannot do that, nothing happens.
+    /// Whether to load the whole file into memory at once, instead of each page when it is first
+    /// used. Ignored on systems that don't support it.
     pub populate: bool,
 }
 
-/// What a program is going to do with a map, for the system to read ahead or not.
+/// The expected access pattern of a map, a hint to the system for reading ahead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Advice {
-    /// Nothing in particular.
+    /// No particular pattern.
     Normal,
-    /// Read it from begin to end.
+    /// Sequential reads from start to end.
     Sequential,
-    /// Read here and there, where reading ahead is in vain.
+    /// Random reads, for which reading ahead is useless.
     Random,
-    /// Read it soon: the system may begin to load it.
+    /// The range will be read soon, so the system can start to load it.
     WillNeed,
 }
 
 impl Mmap {
-    /// Maps a file and reads and checks its header, with [`Limits::default`].
+    /// Maps a file, and reads and checks its header with [`Limits::default`].
     ///
     /// # Safety
-    /// As long as the map lives, nobody may shorten the file or write into it, in this process or
-    /// another. If the file is shortened, touching what is gone kills the program (SIGBUS on Unix, an
-    /// exception on Windows), and so does a disk or a network that fails. If it is written into, bytes
-    /// that Rust takes to be constant change, which is undefined behaviour. The crate cannot prevent
-    /// either; files that are replaced by renaming, as this crate's writer replaces them, are safe.
+    /// While the map exists, the file must not be truncated or written to, by this process or any
+    /// other. If it is truncated, accessing the missing part kills the program (SIGBUS on Unix, an
+    /// exception on Windows). A failing disk or network has the same effect. If it is written to,
+    /// bytes that Rust assumes to be constant change, which is undefined behaviour. The crate
+    /// cannot prevent either. Replacing the file by renaming, as this crate's writer does, is safe.
     ///
     /// # Errors
-    /// As [`File::open`]; or the file is empty, or cannot be mapped, as on some network file systems:
-    /// [`FileErrorKind::Map`]. [`File`] reads what cannot be mapped.
-    #[allow(unsafe_code, reason = "an unsafe fn: the caller vouches for the file")]
+    /// Same as [`File::open`]; or [`FileErrorKind::Map`] if the file is empty or cannot be mapped,
+    /// as on some network file systems. [`File`] can read files that cannot be mapped.
+    #[allow(unsafe_code, reason = "an unsafe fn: the caller keeps the file unchanged")]
     pub unsafe fn open(path: impl AsRef<Path>) -> Result<Mmap, FileError> {
         // SAFETY: the contract is the same.
         unsafe { Self::open_with(path, &MmapOptions::default()) }
     }
 
-    /// As [`Mmap::open`], with options of the caller's choice.
+    /// Like [`Mmap::open`], but with the given options.
     ///
     /// # Safety
-    /// As [`Mmap::open`].
+    /// Same as [`Mmap::open`].
     ///
     /// # Errors
-    /// As [`Mmap::open`].
-    #[allow(unsafe_code, reason = "an unsafe fn: the caller vouches for the file")]
+    /// Same as [`Mmap::open`].
+    #[allow(unsafe_code, reason = "an unsafe fn: the caller keeps the file unchanged")]
     pub unsafe fn open_with(
         path: impl AsRef<Path>,
         options: &MmapOptions,
@@ -94,13 +94,13 @@ impl Mmap {
         }
         let (path, file, table) = File::from_std(file, path, &options.limits)?.into_parts();
         let len = table.table().data_start().saturating_add(table.table().data_len());
-        // SAFETY: the caller vouches that the file stays as it is while the map lives.
+        // SAFETY: the caller guarantees that the file does not change while the map exists.
         let map = unsafe { map(&file, len, options.populate) };
         let map = map.map_err(|error| FileError::new(&path, FileErrorKind::Map(error)))?;
         Ok(Mmap { path, map, table })
     }
 
-    /// The tensors, whose data are in the map. Takes constant time.
+    /// Returns the tensors, with their data in the map. Takes constant time.
     #[must_use]
     pub fn tensors(&self) -> SafeTensors<'_, '_> {
         let table = self.table.table();
@@ -108,39 +108,39 @@ impl Mmap {
         SafeTensors::of_table(table, self.map.get(start..).unwrap_or_default())
     }
 
-    /// The table, which tells of the tensors without their data. Takes constant time.
+    /// Returns the table, which describes the tensors without their data. Takes constant time.
     #[must_use]
     pub fn table(&self) -> Table<'_, '_> {
         self.table.table()
     }
 
-    /// The path that it was opened by.
+    /// Returns the path that the file was opened with.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The whole file.
+    /// Returns the bytes of the whole file.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.map
     }
 
-    /// Tells the system what is going to be read of the whole file. Where there is no such call, as on
-    /// Windows, nothing happens.
+    /// Advises the system how the whole file will be read. Does nothing on systems without such a
+    /// call, such as Windows.
     ///
     /// # Errors
-    /// The system refuses.
+    /// [`FileErrorKind::Map`] if the system refuses.
     pub fn advise(&self, advice: Advice) -> Result<(), FileError> {
         self.advise_range(advice, 0..u64::MAX)
     }
 
-    /// As [`Mmap::advise`], of a range of the file such as a tensor's
-    /// [`data_offsets`](crate::TensorInfo::data_offsets) after the data's
-    /// [begin](Table::data_start). What is beyond the file does not count.
+    /// Like [`Mmap::advise`], but for a byte range of the file. A tensor's range is its
+    /// [`data_offsets`](crate::TensorInfo::data_offsets) plus [`data_start`](Table::data_start).
+    /// The part of a range beyond the end of the file is ignored.
     ///
     /// # Errors
-    /// The system refuses.
+    /// [`FileErrorKind::Map`] if the system refuses.
     pub fn advise_range(&self, advice: Advice, range: Range<u64>) -> Result<(), FileError> {
         let in_map =
             |at: u64| usize::try_from(at).map_or(self.map.len(), |at| at.min(self.map.len()));
@@ -169,8 +169,8 @@ fn advise(_: &memmap2::Mmap, _: Advice, _: usize, _: usize) -> io::Result<()> {
 /// Maps the first `len` bytes of a file.
 ///
 /// # Safety
-/// As long as the map lives, nobody may shorten the file or write into it.
-#[allow(unsafe_code, reason = "mapping a file is unsafe, and this is all that is")]
+/// While the map exists, the file must not be truncated or written to.
+#[allow(unsafe_code, reason = "mapping a file is unsafe; nothing else here is")]
 unsafe fn map(file: &Arc<std::fs::File>, len: u64, populate: bool) -> io::Result<memmap2::Mmap> {
     let Ok(len) = usize::try_from(len) else {
         let message = "the file is larger than the address space";
@@ -181,7 +181,7 @@ unsafe fn map(file: &Arc<std::fs::File>, len: u64, populate: bool) -> io::Result
     if populate {
         options.populate();
     }
-    // SAFETY: the caller vouches that the file stays as it is while the map lives.
+    // SAFETY: the caller guarantees that the file does not change while the map exists.
     unsafe { options.map(&**file) }
 }
 

@@ -1,9 +1,9 @@
-//! The sixth floor, bytes that are not in memory: positioned reads, files, maps, shard indexes, and
-//! models of several files.
+//! The sixth floor reads bytes that are not in memory: positioned reads, files, memory maps, shard
+//! indexes, and models of several files.
 //!
-//! Nothing here decides what is valid: the floors above do.
+//! Nothing here decides what is valid. The floors above do.
 
-// In reading order: each module imports only those above it.
+// In reading order: each module imports only from those above it.
 pub(crate) mod source;
 pub(crate) mod reader;
 pub(crate) mod index;

@@ -1,15 +1,15 @@
-//! Bytes that are not in memory, and how they are read: "exactly these bytes at this offset".
+//! Bytes that are not in memory, read with one operation: exactly these bytes at this offset.
 
 use core::fmt;
 
 use crate::base::convert::to_u64;
 use crate::base::error::Error;
 
-/// Where a file's bytes can be read from: a file, a flash chip behind a bus, a server that answers
-/// requests for ranges.
+/// A place to read a file's bytes from, such as a file, a flash chip behind a bus, or a server that
+/// answers range requests.
 ///
-/// Reading goes through `&self`, so that many may read at once; a driver that needs `&mut` is
-/// wrapped in a `RefCell` or a lock.
+/// Reads take `&self`, so that several can run at once. Wrap a driver that needs `&mut` in a
+/// `RefCell` or a lock.
 ///
 /// ```
 /// use core::cell::RefCell;
@@ -37,7 +37,7 @@ use crate::base::error::Error;
 ///     }
 /// }
 ///
-/// # let file = include_bytes!("../examples/animals.safetensors");
+/// # let file = include_bytes!("../../examples/animals.safetensors");
 /// # let flash = Flash { chip: RefCell::new(Chip(file)), len: file.len() as u64 };
 /// let (mut header, mut slots) = ([0; 512], [TensorSlot::EMPTY; 8]);
 /// let reader = Reader::open(&flash, &mut header, &mut slots, &Limits::default()).unwrap();
@@ -46,27 +46,27 @@ use crate::base::error::Error;
 /// table.dequant_rows(3..4, &mut row, &mut buffer).unwrap();
 /// assert_eq!(row[2], 0.89990234);
 /// ```
-#[allow(clippy::len_without_is_empty, reason = "nobody asks a file whether it is empty")]
+#[allow(clippy::len_without_is_empty, reason = "an `is_empty` would have no use")]
 pub trait Source {
-    /// Why bytes could not be read.
+    /// The error of a failed read.
     type Error;
 
-    /// How many bytes there are.
+    /// Returns the length in bytes.
     ///
     /// # Errors
-    /// The source's own.
+    /// The source's own error.
     fn len(&self) -> Result<u64, Self::Error>;
 
-    /// Fills the buffer with the bytes at an offset, all of it or none. What is asked for is within
-    /// the length, if that has not changed.
+    /// Fills the whole buffer with the bytes at an offset. Callers stay within [`len`](Self::len),
+    /// so the range exists unless the length has changed since.
     ///
     /// # Errors
-    /// The source's own, also where the bytes end before the buffer is full. What the buffer then
-    /// holds is unspecified.
+    /// The source's own error, including when the bytes end before the buffer is full. The contents
+    /// of the buffer are then unspecified.
     fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Self::Error>;
 }
 
-/// Bytes were asked for that are not there.
+/// The error of reading past the end of a source in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EndOfSource;
@@ -121,8 +121,8 @@ through_pointers!(
     alloc::sync::Arc<S>
 );
 
-/// By positioned reads, from many threads at once. On Unix the file's own cursor is neither used nor
-/// moved. On Windows it is moved, as that system does with every read, but not used.
+/// Uses positioned reads, which can run on several threads at once. The file's cursor is never
+/// used. On Unix it doesn't move either; Windows moves it with every read.
 #[cfg(feature = "std")]
 impl Source for std::fs::File {
     type Error = std::io::Error;
@@ -158,27 +158,27 @@ impl Source for std::fs::File {
     }
 }
 
-/// Why something could not be read from a [`Source`].
+/// The error of reading a file from a [`Source`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReadError<E> {
-    /// The source did not tell its length.
+    /// The source failed to return its length.
     Length(E),
-    /// The source did not give these bytes.
+    /// The source failed to read a range of bytes.
     Read {
-        /// Why.
+        /// The source's error.
         error: E,
-        /// Where they begin in the source.
+        /// The offset of the range in the source.
         offset: u64,
-        /// How many they are.
+        /// The length of the range in bytes.
         len: u64,
     },
-    /// The source gave what it has, but it is wrong, or cannot be what was asked for.
+    /// The source's contents are invalid, or the request doesn't fit them.
     Invalid(Error),
 }
 
 impl<E> ReadError<E> {
-    /// What is wrong with the file or with the request, if that is what is wrong.
+    /// Returns the error in the file's contents or in the request. `None` if the source failed.
     pub fn invalid(&self) -> Option<Error> {
         match self {
             ReadError::Invalid(error) => Some(*error),

@@ -1,5 +1,4 @@
-//! A shard index that owns its text: finds the shard of a tensor at once, and has checked that no
-//! tensor stands twice.
+//! A shard index that owns its text. It finds a tensor's shard by hash and rejects duplicate names.
 
 use core::fmt::{self, Write as _};
 
@@ -16,7 +15,7 @@ use crate::read::index::{self, Facts, ShardName, TotalSize};
 use crate::table::name_index::{self, Clash};
 use crate::table::slot::{TensorSlot, NIL};
 
-/// The `weight_map` of a shard index: which tensor is in which shard.
+/// The `weight_map` of a shard index, which maps each tensor to its shard.
 ///
 /// ```
 /// use safetensors_zero::{IndexLimits, WeightMap};
@@ -30,7 +29,7 @@ use crate::table::slot::{TensorSlot, NIL};
 #[derive(Clone)]
 pub struct WeightMap {
     text: Box<str>,
-    /// In the index's order; `begin` is the number of the shard.
+    /// The tensors in the index's order. `begin` is the number of the shard.
     slots: Box<[TensorSlot]>,
     names: name_index::Index,
     shards: Vec<String>,
@@ -38,26 +37,28 @@ pub struct WeightMap {
 }
 
 impl WeightMap {
-    /// Reads and checks an index.
+    /// Parses and checks an index.
     ///
-    /// The text is kept, not copied; 40 bytes a tensor are allocated besides. Takes time linear in the
-    /// text, or n log n if its names collide on purpose or its shards alternate.
+    /// Keeps the text without copying it, and allocates 40 bytes per tensor. Takes time linear in
+    /// the text, or n log n if names were chosen to collide or if neighbouring tensors are in
+    /// different shards.
     ///
     /// # Errors
-    /// As [`Index::parse`](crate::Index::parse); [`DuplicateName`](ErrorKind::DuplicateName);
-    /// [`TooManyShards`](ErrorKind::TooManyShards).
+    /// Same as [`Index::parse`](crate::Index::parse); [`DuplicateName`](ErrorKind::DuplicateName)
+    /// if a tensor is listed twice; [`TooManyShards`](ErrorKind::TooManyShards) if there are more
+    /// shards than the limit.
     pub fn parse(text: Vec<u8>, limits: &IndexLimits) -> Result<WeightMap, Error> {
         Self::parse_or_return(text, limits).map_err(|(error, _)| error)
     }
 
-    /// As [`WeightMap::parse`]; an error gives the text back, to be told with its names.
+    /// Like [`WeightMap::parse`], but an error includes the text, so that messages can quote it.
     pub(crate) fn parse_or_return(
         text: Vec<u8>,
         limits: &IndexLimits,
     ) -> Result<WeightMap, (Error, Vec<u8>)> {
         match fill(&text, limits) {
             Ok((facts, slots, shards, names)) => {
-                // It has been found to be UTF-8.
+                // `fill` has checked that the text is UTF-8.
                 let text = String::from_utf8(text).unwrap_or_default().into_boxed_str();
                 let (slots, total_size) = (slots.into_boxed_slice(), facts.total_size);
                 Ok(WeightMap { text, slots, names, shards, total_size })
@@ -66,7 +67,8 @@ impl WeightMap {
         }
     }
 
-    /// The number of the shard that has a tensor, however the tensor's name is spelled in the index.
+    /// Returns the number of the tensor's shard. Escapes in the index's spelling of the name don't
+    /// matter.
     ///
     /// Takes time linear in the name.
     #[must_use]
@@ -74,31 +76,31 @@ impl WeightMap {
         name_index::find(&self.text, &self.slots, self.names, tensor).map(shard)
     }
 
-    /// The tensors in the index's order, each with the number of its shard.
+    /// Returns the tensors in the index's order, each with the number of its shard.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (Text<'_>, usize)> {
         self.slots.iter().map(|slot| (name_index::name(&self.text, slot), shard(slot)))
     }
 
-    /// How many tensors there are.
+    /// Returns the number of tensors.
     #[must_use]
     pub fn len(&self) -> usize {
         self.slots.len()
     }
 
-    /// Whether there is no tensor.
+    /// Returns `true` if there are no tensors.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
 
-    /// The names of the shards, in the order in which the index mentions them first. Each is a path
-    /// below the index's folder; see [`ShardName`].
+    /// Returns the names of the shards, in the order of their first mention in the index. Each is a
+    /// path below the index's folder; see [`ShardName`].
     #[must_use]
     pub fn shards(&self) -> &[String] {
         &self.shards
     }
 
-    /// How many bytes the model has, by what the index says.
+    /// Returns the model's size in bytes according to the index.
     #[must_use]
     pub fn total_size(&self) -> TotalSize {
         self.total_size
@@ -133,15 +135,15 @@ fn fill(text: &[u8], limits: &IndexLimits) -> Result<Filled, Error> {
     }
 }
 
-/// A map that is being read.
+/// The parts of a map while its text is read.
 #[derive(Default)]
 struct Filling<'a> {
     slots: Vec<TensorSlot>,
     shards: Vec<String>,
     numbers: BTreeMap<String, u32>,
-    /// The shard of the tensor before, as it is spelled, and its number.
-    before: Option<(&'a str, u32)>,
-    /// The name of a shard, decoded.
+    /// The shard of the previous tensor: its spelling in the text and its number.
+    previous: Option<(&'a str, u32)>,
+    /// A buffer for the decoded name of a shard.
     name: String,
 }
 
@@ -153,14 +155,14 @@ impl<'a> Filling<'a> {
         limits: &IndexLimits,
     ) -> Result<(), Error> {
         let spelling = shard.as_text().raw();
-        let number = match self.before {
-            Some((before, number)) if before == spelling => number,
+        let number = match self.previous {
+            Some((previous, number)) if previous == spelling => number,
             _ => self.number(shard, limits).ok_or_else(|| {
                 let kind = ErrorKind::TooManyShards { limit: limits.shards };
                 Error::at(kind, to_usize(tensor.start)).of(tensor.span())
             })?,
         };
-        self.before = Some((spelling, number));
+        self.previous = Some((spelling, number));
         let hash = name_index::hash(tensor);
         self.slots.push(TensorSlot {
             begin: u64::from(number),
@@ -175,10 +177,10 @@ impl<'a> Filling<'a> {
         Ok(())
     }
 
-    /// The number of a shard, `None` if there are too many.
+    /// Returns the number of a shard, adding it if it is new. `None` if there are too many.
     fn number(&mut self, shard: ShardName<'a>, limits: &IndexLimits) -> Option<u32> {
         self.name.clear();
-        // A `String` takes everything.
+        // Writing to a `String` never fails.
         let _ = write!(self.name, "{shard}");
         if let Some(number) = self.numbers.get(&self.name) {
             return Some(*number);
@@ -193,7 +195,7 @@ impl<'a> Filling<'a> {
     }
 }
 
-/// The error that a tensor stands twice, said at the second place.
+/// Returns the error for a duplicate name, positioned at its second use.
 #[cold]
 fn duplicate(slots: &[TensorSlot], clash: Clash) -> Error {
     let (first, second) = clash.in_header_order(slots);

@@ -1,4 +1,4 @@
-//! The error of everything that reads files: which file, which tensor, what went wrong.
+//! The error of reading a file: the file, the tensor, and what went wrong.
 
 use core::fmt;
 use std::fs;
@@ -12,78 +12,79 @@ use crate::header::error_in_file::ErrorInFile;
 use crate::json::text::Quoted;
 use crate::read::source::ReadError;
 
-/// What went wrong with a file, or with what was asked of it.
+/// The error of reading a file, with the file's path and, if one is concerned, the tensor's name.
 ///
-/// Its `Display` is the path and one sentence; [`FileError::sentence`] is the sentence alone.
+/// `Display` prints the path and one sentence. [`FileError::sentence`] is the sentence alone.
 pub struct FileError(Box<Inner>);
 
 struct Inner {
     path: PathBuf,
     tensor: Option<String>,
     kind: FileErrorKind,
-    /// The kind's sentence, where it was told with the names in the file.
-    told: Option<String>,
+    /// The sentence with names read from the file. If `None`, the kind's own sentence is used.
+    sentence: Option<String>,
 }
 
 /// What went wrong with a file.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum FileErrorKind {
-    /// It cannot be opened.
+    /// The path cannot be opened.
     Open(io::Error),
-    /// It is no regular file.
+    /// The path doesn't lead to a regular file.
     NotAFile(FileType),
-    /// Bytes of it cannot be read.
+    /// A range of the file cannot be read.
     Read {
-        /// Why.
+        /// The system's error.
         error: io::Error,
-        /// Where they begin in the file.
+        /// The offset of the range in the file.
         offset: u64,
-        /// How many they are.
+        /// The length of the range in bytes.
         len: u64,
     },
-    /// Bytes of it that were there when it was opened are no longer.
+    /// The file has been truncated since it was opened, and part of this range is missing.
     Shrunk {
-        /// Where they begin in the file.
+        /// The offset of the range in the file.
         offset: u64,
-        /// How many they are.
+        /// The length of the range in bytes.
         len: u64,
     },
-    /// Another file has its path than when it was opened.
+    /// The path leads to a different file than when it was first opened.
     Replaced,
-    /// What is in it is wrong, or does not have what was asked of it.
+    /// The file's contents are invalid, or the request doesn't fit them.
     Invalid(Error),
-    /// There is not enough memory for a part that has to be in memory.
+    /// There is not enough memory for a part of the file that is held in memory.
     OutOfMemory {
-        /// Bytes of the part.
+        /// The length of the part in bytes.
         bytes: u64,
     },
-    /// It cannot be mapped.
+    /// The file cannot be mapped into memory.
     Map(io::Error),
-    /// What was read could not be written to where the caller said.
+    /// The caller's writer failed.
     Write {
-        /// Why.
+        /// The writer's error.
         error: io::Error,
-        /// Bytes that were written before.
+        /// The number of bytes written before the failed write.
         written: u64,
     },
-    /// The caller's progress function stopped it.
+    /// The caller's progress function stopped the call.
     Stopped {
-        /// What was done by then: bytes or elements, as the function was told.
+        /// The last value of [`Progress::done`](crate::Progress::done), in bytes or elements.
         done: u64,
     },
-    /// A folder without a shard index, and without a safetensors file.
+    /// The folder contains neither a shard index nor a safetensors file.
     NoModel,
-    /// A folder with several shard indexes, or without one and with several safetensors files.
+    /// The folder contains several shard indexes, or no index and several safetensors files, and
+    /// none with the usual name.
     ManyModels {
-        /// Their names, sorted.
+        /// The names of these files, sorted.
         names: Vec<String>,
     },
-    /// A shard that does not have a tensor that the index says it has.
+    /// The index lists a tensor in this shard, but the shard doesn't have it.
     NotInShard,
 }
 
-/// What a path leads to that is no regular file.
+/// The type of a file that is not a regular file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FileType {
@@ -100,7 +101,7 @@ pub enum FileType {
 }
 
 impl FileType {
-    /// `None` for a regular file.
+    /// Converts the system's file type. `None` for a regular file.
     pub(crate) fn of(found: fs::FileType) -> Option<FileType> {
         if found.is_file() {
             return None;
@@ -140,7 +141,7 @@ impl fmt::Display for FileType {
 impl FileError {
     #[cold]
     pub(crate) fn new(path: &Path, kind: FileErrorKind) -> FileError {
-        FileError(Box::new(Inner { path: path.to_owned(), tensor: None, kind, told: None }))
+        FileError(Box::new(Inner { path: path.to_owned(), tensor: None, kind, sentence: None }))
     }
 
     #[cold]
@@ -159,41 +160,41 @@ impl FileError {
         FileError::new(path, kind)
     }
 
-    /// The same error, of the tensor with this name.
+    /// Adds the name of the tensor concerned.
     pub(crate) fn of(mut self, tensor: &str) -> FileError {
         self.0.tensor = Some(tensor.to_string());
         self
     }
 
-    /// What is wrong with a text of the file, told with the names that stand in it.
+    /// Creates an error about a text in the file. Its sentence quotes names from that text.
     #[cold]
     pub(crate) fn of_text(path: &Path, error: ErrorInFile<'_>) -> FileError {
-        let mut told = FileError::new(path, FileErrorKind::Invalid(error.error()));
-        told.0.told = Some(error.to_string());
-        told.0.tensor = error.tensor().map(|name| name.to_string());
-        told
+        let mut file_error = FileError::new(path, FileErrorKind::Invalid(error.error()));
+        file_error.0.sentence = Some(error.to_string());
+        file_error.0.tensor = error.tensor().map(|name| name.to_string());
+        file_error
     }
 
-    /// The file.
+    /// Returns the file's path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0.path
     }
 
-    /// What went wrong.
+    /// Returns what went wrong.
     #[must_use]
     pub fn kind(&self) -> &FileErrorKind {
         &self.0.kind
     }
 
-    /// The name of the tensor concerned: the one that was asked for, or the one of which the file
-    /// says something wrong.
+    /// Returns the name of the tensor concerned: the one requested, or the one whose header entry
+    /// is invalid.
     #[must_use]
     pub fn tensor(&self) -> Option<&str> {
         self.0.tensor.as_deref()
     }
 
-    /// What is wrong with the file or with the request, if that is what is wrong.
+    /// Returns the error in the file's contents or in the request. `None` for all other kinds.
     #[must_use]
     pub fn invalid(&self) -> Option<Error> {
         match self.0.kind {
@@ -202,14 +203,14 @@ impl FileError {
         }
     }
 
-    /// Whether the file itself is at fault, or does not have what was asked for: not the system,
-    /// which could not read it, nor the caller, who stopped.
+    /// Returns `true` if the file's contents are invalid or lack what was requested. Returns
+    /// `false` for system errors and for calls that the caller stopped.
     #[must_use]
     pub fn is_invalid(&self) -> bool {
         matches!(self.0.kind, FileErrorKind::Invalid(_) | FileErrorKind::NotInShard)
     }
 
-    /// The error without the path: one sentence that names the tensor.
+    /// Returns the error without the path: one sentence that names the tensor, if there is one.
     #[must_use]
     pub fn sentence(&self) -> impl fmt::Display + '_ {
         Sentence(&self.0)
@@ -249,9 +250,9 @@ struct Sentence<'e>(&'e Inner);
 
 impl fmt::Display for Sentence<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner { tensor, kind, told, .. } = self.0;
-        if let Some(told) = told {
-            return f.write_str(told);
+        let Inner { tensor, kind, sentence, .. } = self.0;
+        if let Some(sentence) = sentence {
+            return f.write_str(sentence);
         }
         if let Some(tensor) = tensor {
             write!(f, "tensor {}: ", Quoted(tensor))?;
@@ -261,8 +262,10 @@ impl fmt::Display for Sentence<'_> {
 }
 
 impl FileErrorKind {
-    /// A short name, for logs and scripts: that of the [`ErrorKind`](crate::ErrorKind) where the
-    /// file is invalid, else the variant's, and `not_found` where there is nothing at the path.
+    /// Returns a short name for logs and scripts.
+    ///
+    /// It is the [`ErrorKind`](crate::ErrorKind)'s name for [`Invalid`](Self::Invalid), `not_found`
+    /// if the path doesn't exist, and the variant's name in snake case otherwise.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! A file on disk, of which only the header is in memory.
+//! A file on disk. Only its header is held in memory.
 
 mod error;
 mod tensor;
@@ -23,12 +23,12 @@ use crate::table::table::Table;
 pub use error::{FileError, FileErrorKind, FileType};
 pub use tensor::{FileSlice, FileTensor, Progress};
 
-/// A file on disk: its header in memory, its data where they are until they are asked for.
+/// A file on disk. Its header is held in memory; its data is read on request.
 ///
-/// Opening costs what the header costs, however large the file. Reading goes through `&self` by
-/// positioned reads, from as many threads as you like. Unlike a map it cannot crash the program: if
-/// the file becomes shorter while it is open, reading what is gone is an error. Nothing can notice
-/// that other bytes have been written into it.
+/// Opening takes time and memory for the header only, however large the file is. Reads take `&self`
+/// and use positioned reads, from any number of threads. Unlike a memory map, this cannot crash the
+/// program: if the file is truncated while it is open, reading the missing part is an error.
+/// Bytes overwritten in the meantime go unnoticed.
 ///
 /// ```
 /// use safetensors_zero::File;
@@ -48,28 +48,29 @@ pub struct File {
 }
 
 impl File {
-    /// Opens a file and reads and checks its header, with [`Limits::default`].
+    /// Opens a file, and reads and checks its header with [`Limits::default`].
     ///
     /// # Errors
-    /// The path cannot be opened, or is no regular file: a folder (see [`Shards`](crate::Shards)), a
-    /// pipe, a device; or what is wrong with the file.
+    /// Returns an error if the path cannot be opened, if it leads to a folder, a pipe or a device,
+    /// or if the header cannot be read or is invalid. [`Shards`](crate::Shards) opens folders.
     pub fn open(path: impl AsRef<Path>) -> Result<File, FileError> {
         Self::open_with(path, &Limits::DEFAULT)
     }
 
-    /// As [`File::open`], with limits of the caller's choice.
+    /// Like [`File::open`], but with the given limits.
     ///
     /// # Errors
-    /// As [`File::open`].
+    /// Same as [`File::open`].
     pub fn open_with(path: impl AsRef<Path>, limits: &Limits) -> Result<File, FileError> {
         let path = path.as_ref();
         Self::from_std(open_regular(path)?, path, limits)
     }
 
-    /// As [`File::open_with`], of a file that is open already. The path is for messages.
+    /// Like [`File::open_with`], but takes a file that is already open. The path is only used in
+    /// messages.
     ///
     /// # Errors
-    /// As [`File::open`].
+    /// Returns an error if the header cannot be read or is invalid.
     pub fn from_std(
         file: fs::File,
         path: impl Into<PathBuf>,
@@ -80,65 +81,65 @@ impl File {
         Ok(File { path, file: Arc::new(file), table })
     }
 
-    /// The path that it was opened by.
+    /// Returns the path that the file was opened with.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The open file.
+    /// Returns the underlying open file.
     #[must_use]
     pub fn as_std(&self) -> &fs::File {
         &self.file
     }
 
-    /// The table, which tells of the tensors without their data. Takes constant time.
+    /// Returns the table, which describes the tensors without their data. Takes constant time.
     #[must_use]
     pub fn table(&self) -> Table<'_, '_> {
         self.table.table()
     }
 
-    /// What the header says of the tensor with this name. See [`Table::info`].
+    /// Returns the description of the tensor with this name. See [`Table::info`].
     ///
     /// # Errors
-    /// No tensor has the name.
+    /// Returns an error if no tensor has this name.
     pub fn info(&self, name: &str) -> Result<TensorInfo<'_>, FileError> {
         self.table().info(name).map_err(|error| self.error(error.into()).of(name))
     }
 
-    /// The tensor with this name.
+    /// Returns the tensor with this name.
     ///
     /// # Errors
-    /// No tensor has the name.
+    /// Returns an error if no tensor has this name.
     pub fn tensor(&self, name: &str) -> Result<FileTensor<'_>, FileError> {
         Ok(self.tensor_of(self.info(name)?))
     }
 
-    /// The tensors in the order of their data.
+    /// Returns the tensors in the order of their data.
     pub fn tensors(&self) -> impl Iterator<Item = FileTensor<'_>> {
         let count = self.len();
-        // The table is made anew each time, and does not outlive the step that needs it.
+        // The table cannot be kept in the iterator: it is rebuilt at each step, in constant time.
         (0..count).filter_map(|at| self.table().nth(at)).map(|info| self.tensor_of(info))
     }
 
-    /// The names in the order of the data.
+    /// Returns the tensors' names in the order of their data.
     pub fn names(&self) -> impl Iterator<Item = Text<'_>> {
         (0..self.len()).filter_map(|at| self.table().nth(at)).map(|info| info.name)
     }
 
-    /// How many tensors there are.
+    /// Returns the number of tensors.
     #[must_use]
     pub fn len(&self) -> usize {
         self.table().len()
     }
 
-    /// Whether there is no tensor.
+    /// Returns `true` if there are no tensors.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.table().is_empty()
     }
 
-    /// The file's metadata. `None` if there is none, or if it is null.
+    /// Returns the file's metadata. `None` if it is absent or null.
     #[must_use]
     pub fn metadata(&self) -> Option<Metadata<'_>> {
         self.table().metadata()
@@ -153,14 +154,14 @@ impl File {
         FileError::of_read(&self.path, error)
     }
 
-    /// What a map is made of.
+    /// Splits the file into the parts that a memory map needs.
     #[cfg(feature = "mmap")]
     pub(crate) fn into_parts(self) -> (PathBuf, Arc<fs::File>, OwnedTable) {
         (self.path, self.file, self.table)
     }
 }
 
-/// Opens a path, if it is a regular file. A pipe is not opened, since that could wait for ever.
+/// Opens a path if it is a regular file. A pipe is never opened, because that can block forever.
 pub(crate) fn open_regular(path: &Path) -> Result<fs::File, FileError> {
     let failed = |error| FileError::new(path, FileErrorKind::Open(error));
     let check = |metadata: fs::Metadata| match FileType::of(metadata.file_type()) {
@@ -169,7 +170,7 @@ pub(crate) fn open_regular(path: &Path) -> Result<fs::File, FileError> {
     };
     check(fs::metadata(path).map_err(failed)?)?;
     let file = fs::File::open(path).map_err(failed)?;
-    // It may be another by now.
+    // Another file can have taken its place since the first check.
     check(file.metadata().map_err(failed)?)?;
     Ok(file)
 }
@@ -188,7 +189,8 @@ pub(crate) fn read_table(
         .map_err(|(error, text)| FileError::of_text(path, error.in_header(&text)))
 }
 
-/// Reads bytes that the file was found to have.
+/// Reads a range of a file into a new vector. The caller has checked that the file is long enough,
+/// so that a malformed length cannot cause a huge allocation.
 pub(crate) fn read_to_vec(
     file: &fs::File,
     path: &Path,

@@ -1,4 +1,4 @@
-//! A tensor of a file, and a part of one: read when asked for, with progress where that takes long.
+//! A tensor in a file, and a slice of one. Data is read on request; long calls report progress.
 
 use core::fmt;
 use core::ops::{ControlFlow, Range};
@@ -20,35 +20,35 @@ use crate::table::info::TensorInfo;
 use crate::tensor::slice::TensorIndexer;
 use crate::tensor::stats::{Accumulator, Stats};
 
-/// Bytes that pass through memory at a time, where they are not read to where they belong.
+/// The largest buffer, in bytes, for data that is not read directly into the caller's output.
 const BUFFER: usize = 64 << 10;
 
-/// How far a call has come: bytes where it gives bytes, elements where it gives elements.
+/// The progress of a call, in bytes if it produces bytes and in elements if it produces elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
-    /// What is done.
+    /// The amount done so far.
     pub done: u64,
-    /// What there is to do.
+    /// The total amount.
     pub total: u64,
 }
 
-/// What is told how far a call has come, at least every MiB, and stops it by
-/// [`ControlFlow::Break`]. The call then is an error that tells how much was done:
-/// [`FileErrorKind::Stopped`].
+/// A progress function. It is called at least once per MiB, and stops the call by returning
+/// [`ControlFlow::Break`]. The call then returns [`FileErrorKind::Stopped`].
 type OnProgress<'p> = &'p mut dyn FnMut(Progress) -> ControlFlow<()>;
 
 type Descriptor = Arc<fs::File>;
 
 /// A tensor of a [`File`](crate::File) or of [`Shards`](crate::Shards).
 ///
-/// It keeps its file open, so do not collect those of many shards: ask for each when its turn comes.
+/// It keeps its file open, so don't collect the tensors of many shards. Get each one when it is
+/// needed.
 ///
-/// Nothing is read but what is asked for, to the byte, and nothing is kept. If a read fails or is
-/// stopped, what the output holds beyond what was done is unspecified.
+/// Methods read exactly the bytes requested and cache nothing. If a read fails or is stopped, the
+/// contents of the output beyond the completed part are unspecified.
 ///
-/// Methods whose name ends in `_with` take a function that is told the [`Progress`], at least every
-/// MiB, and stops the call by [`ControlFlow::Break`]:
+/// Methods whose name ends in `_with` take a function that receives the [`Progress`]. It is called
+/// at least once per MiB, and stops the call by returning [`ControlFlow::Break`]:
 ///
 /// ```
 /// # use core::ops::ControlFlow;
@@ -73,55 +73,56 @@ impl<'f> FileTensor<'f> {
         FileTensor { path, reader }
     }
 
-    /// What the header says of the tensor.
+    /// Returns the tensor's description in the header.
     #[must_use]
     pub fn info(&self) -> TensorInfo<'f> {
         self.reader.info()
     }
 
-    /// The name.
+    /// Returns the tensor's name.
     #[must_use]
     pub fn name(&self) -> Text<'f> {
         self.reader.name()
     }
 
-    /// The type of the elements.
+    /// Returns the type of the elements.
     #[must_use]
     pub fn dtype(&self) -> Dtype {
         self.reader.dtype()
     }
 
-    /// The dimensions.
+    /// Returns the tensor's dimensions.
     #[must_use]
     pub fn shape(&self) -> Shape<'f> {
         self.reader.shape()
     }
 
-    /// How many elements there are. Takes constant time.
+    /// Returns the number of elements. Takes constant time.
     #[must_use]
     pub fn elements(&self) -> u64 {
         self.reader.elements()
     }
 
-    /// Bytes of the data.
+    /// Returns the length of the data in bytes.
     #[must_use]
     pub fn byte_len(&self) -> u64 {
         self.reader.byte_len()
     }
 
-    /// The file that the tensor is in.
+    /// Returns the path of the tensor's file.
     #[must_use]
     pub fn path(&self) -> &'f Path {
         self.path
     }
 
-    /// Where the data are in the file.
+    /// Returns the data's byte range in the file.
     #[must_use]
     pub fn file_range(&self) -> Range<u64> {
         self.reader.file_range()
     }
 
-    /// Elements of one row: of what one index of the first dimension selects.
+    /// Returns the number of elements in one row, the part that one index of the first dimension
+    /// selects.
     ///
     /// # Errors
     /// [`NoRows`](crate::ErrorKind::NoRows) for a scalar.
@@ -129,19 +130,19 @@ impl<'f> FileTensor<'f> {
         self.reader.row_len().map_err(|error| self.error(error.into()))
     }
 
-    /// Reads all data as they stand in the file.
+    /// Reads all of the data, unconverted.
     ///
     /// # Errors
-    /// [`BufferLength`](crate::ErrorKind::BufferLength) if the buffer has not exactly as many bytes;
-    /// or the file cannot be read.
+    /// [`BufferLength`](crate::ErrorKind::BufferLength) if the buffer's length is not
+    /// [`byte_len`](Self::byte_len), or an error if the file cannot be read.
     pub fn read_bytes(&self, out: &mut [u8]) -> Result<(), FileError> {
-        self.read_bytes_with(out, &mut go_on)
+        self.read_bytes_with(out, &mut keep_going)
     }
 
-    /// As [`FileTensor::read_bytes`], with progress.
+    /// Like [`FileTensor::read_bytes`], but reports progress.
     ///
     /// # Errors
-    /// As [`FileTensor::read_bytes`], or stopped.
+    /// Same as [`FileTensor::read_bytes`], or [`FileErrorKind::Stopped`].
     pub fn read_bytes_with(
         &self,
         out: &mut [u8],
@@ -151,19 +152,19 @@ impl<'f> FileTensor<'f> {
         self.read_bytes_at_with(0, out, progress)
     }
 
-    /// Reads as many bytes of the data as `out` has places, from the byte `first` of them on.
+    /// Fills `out` with the data from byte `first` on, unconverted.
     ///
     /// # Errors
-    /// [`RangeOutOfBounds`](crate::ErrorKind::RangeOutOfBounds) if the tensor does not have these
-    /// bytes; or the file cannot be read.
+    /// [`RangeOutOfBounds`](crate::ErrorKind::RangeOutOfBounds) if the range ends beyond the data,
+    /// or an error if the file cannot be read.
     pub fn read_bytes_at(&self, first: u64, out: &mut [u8]) -> Result<(), FileError> {
-        self.read_bytes_at_with(first, out, &mut go_on)
+        self.read_bytes_at_with(first, out, &mut keep_going)
     }
 
-    /// As [`FileTensor::read_bytes_at`], with progress.
+    /// Like [`FileTensor::read_bytes_at`], but reports progress.
     ///
     /// # Errors
-    /// As [`FileTensor::read_bytes_at`], or stopped.
+    /// Same as [`FileTensor::read_bytes_at`], or [`FileErrorKind::Stopped`].
     pub fn read_bytes_at_with(
         &self,
         first: u64,
@@ -175,19 +176,20 @@ impl<'f> FileTensor<'f> {
         })
     }
 
-    /// Reads all elements as `f32`. See [`dequant`](crate::tensor::dequant) for what each dtype becomes.
+    /// Reads all elements and converts them to `f32`. See [`dequant`](crate::tensor::dequant) for
+    /// the conversion of each dtype.
     ///
     /// # Errors
-    /// As [`TensorView::dequant_into`](crate::TensorView::dequant_into), and then `out` is as it was;
-    /// or the file cannot be read.
+    /// Same as [`TensorView::dequant_into`](crate::TensorView::dequant_into), with `out` unchanged,
+    /// or an error if the file cannot be read.
     pub fn dequant_into(&self, out: &mut [f32]) -> Result<(), FileError> {
-        self.dequant_into_with(out, &mut go_on)
+        self.dequant_into_with(out, &mut keep_going)
     }
 
-    /// As [`FileTensor::dequant_into`], with progress.
+    /// Like [`FileTensor::dequant_into`], but reports progress.
     ///
     /// # Errors
-    /// As [`FileTensor::dequant_into`], or stopped.
+    /// Same as [`FileTensor::dequant_into`], or [`FileErrorKind::Stopped`].
     pub fn dequant_into_with(
         &self,
         out: &mut [f32],
@@ -197,19 +199,19 @@ impl<'f> FileTensor<'f> {
         self.dequant_range_with(0, out, progress)
     }
 
-    /// Reads as many elements as `out` has places, from the element `first` on, as `f32`.
+    /// Fills `out` with the elements from `first` on, converted to `f32`.
     ///
     /// # Errors
-    /// As [`TensorView::dequant_range`](crate::TensorView::dequant_range), and then `out` is as it
-    /// was; or the file cannot be read.
+    /// Same as [`TensorView::dequant_range`](crate::TensorView::dequant_range), with `out`
+    /// unchanged, or an error if the file cannot be read.
     pub fn dequant_range(&self, first: u64, out: &mut [f32]) -> Result<(), FileError> {
-        self.dequant_range_with(first, out, &mut go_on)
+        self.dequant_range_with(first, out, &mut keep_going)
     }
 
-    /// As [`FileTensor::dequant_range`], with progress.
+    /// Like [`FileTensor::dequant_range`], but reports progress.
     ///
     /// # Errors
-    /// As [`FileTensor::dequant_range`], or stopped.
+    /// Same as [`FileTensor::dequant_range`], or [`FileErrorKind::Stopped`].
     pub fn dequant_range_with(
         &self,
         first: u64,
@@ -222,19 +224,19 @@ impl<'f> FileTensor<'f> {
         })
     }
 
-    /// Reads the rows of a range, over the first dimension, as `f32`.
+    /// Reads a range of rows, along the first dimension, and converts it to `f32`.
     ///
     /// # Errors
-    /// As [`TensorView::dequant_rows`](crate::TensorView::dequant_rows), and then `out` is as it was;
-    /// or the file cannot be read.
+    /// Same as [`TensorView::dequant_rows`](crate::TensorView::dequant_rows), with `out` unchanged,
+    /// or an error if the file cannot be read.
     pub fn dequant_rows(&self, rows: Range<u64>, out: &mut [f32]) -> Result<(), FileError> {
-        self.dequant_rows_with(rows, out, &mut go_on)
+        self.dequant_rows_with(rows, out, &mut keep_going)
     }
 
-    /// As [`FileTensor::dequant_rows`], with progress.
+    /// Like [`FileTensor::dequant_rows`], but reports progress.
     ///
     /// # Errors
-    /// As [`FileTensor::dequant_rows`], or stopped.
+    /// Same as [`FileTensor::dequant_rows`], or [`FileErrorKind::Stopped`].
     pub fn dequant_rows_with(
         &self,
         rows: Range<u64>,
@@ -246,20 +248,19 @@ impl<'f> FileTensor<'f> {
         self.dequant_range_with(first, out, progress)
     }
 
-    /// Copies the data as they stand in the file to a writer, 64 KiB at a time, and tells how many
-    /// bytes that were.
+    /// Copies the data to a writer, unconverted and at most 64 KiB at a time. Returns the number of
+    /// bytes copied.
     ///
     /// # Errors
-    /// The file cannot be read, or the writer fails:
-    /// [`FileErrorKind::Write`], which tells what was written.
+    /// Returns an error if the file cannot be read; [`FileErrorKind::Write`] if the writer fails.
     pub fn copy_to(&self, writer: &mut (impl Write + ?Sized)) -> Result<u64, FileError> {
-        self.copy_to_with(writer, &mut go_on)
+        self.copy_to_with(writer, &mut keep_going)
     }
 
-    /// As [`FileTensor::copy_to`], with progress.
+    /// Like [`FileTensor::copy_to`], but reports progress.
     ///
     /// # Errors
-    /// As [`FileTensor::copy_to`], or stopped.
+    /// Same as [`FileTensor::copy_to`], or [`FileErrorKind::Stopped`].
     pub fn copy_to_with(
         &self,
         writer: &mut (impl Write + ?Sized),
@@ -271,11 +272,11 @@ impl<'f> FileTensor<'f> {
         copy.finish(done, total, self)
     }
 
-    /// Reads the data piece by piece, each of at most 64 KiB and of whole elements, and gives each
-    /// to `each`, until that breaks.
+    /// Calls `each` with successive pieces of the data, until it returns [`ControlFlow::Break`]. A
+    /// piece has at most 64 KiB, and holds whole elements.
     ///
     /// # Errors
-    /// The file cannot be read.
+    /// Returns an error if the file cannot be read.
     pub fn read_pieces<B>(
         &self,
         each: impl FnMut(&[u8]) -> ControlFlow<B>,
@@ -284,19 +285,20 @@ impl<'f> FileTensor<'f> {
         self.reader.read_pieces(&mut buffer, each).map_err(|error| self.error(error))
     }
 
-    /// Summarises the tensor's values, as [`TensorView::stats`](crate::TensorView::stats) does. Mean and
-    /// standard deviation may differ from that in their last digits, since sums are made of other pieces.
+    /// Summarises the tensor's values like [`TensorView::stats`](crate::TensorView::stats). The
+    /// mean and the standard deviation can differ in the last digits, because the values are summed
+    /// in different pieces.
     ///
     /// # Errors
-    /// [`NoF32`](crate::ErrorKind::NoF32) for C64; or the file cannot be read.
+    /// [`NoF32`](crate::ErrorKind::NoF32) for C64, or an error if the file cannot be read.
     pub fn stats(&self) -> Result<Stats, FileError> {
-        self.stats_with(&mut go_on)
+        self.stats_with(&mut keep_going)
     }
 
-    /// As [`FileTensor::stats`], with progress in bytes.
+    /// Like [`FileTensor::stats`], but reports progress in bytes.
     ///
     /// # Errors
-    /// As [`FileTensor::stats`], or stopped.
+    /// Same as [`FileTensor::stats`], or [`FileErrorKind::Stopped`].
     pub fn stats_with(&self, progress: OnProgress<'_>) -> Result<Stats, FileError> {
         let accumulator = Accumulator::new(self.dtype());
         let mut accumulator = accumulator.map_err(|error| self.error(error.into()))?;
@@ -308,17 +310,17 @@ impl<'f> FileTensor<'f> {
         Ok(accumulator.finish())
     }
 
-    /// The part of the tensor that these indexers take of its first dimensions. See
+    /// Returns a slice of the tensor. The indexers apply to its first dimensions; see
     /// [`Slice::new`](crate::Slice::new).
     ///
     /// # Errors
-    /// As [`Slice::new`](crate::Slice::new).
+    /// Same as [`Slice::new`](crate::Slice::new).
     pub fn slice(&self, indexers: &[TensorIndexer]) -> Result<FileSlice<'_, 'f>, FileError> {
         let slice = self.reader.slice(indexers).map_err(|error| self.error(error.into()))?;
         Ok(FileSlice { tensor: self, slice })
     }
 
-    /// Gives the data to `each`, piece by piece, and tells how far that is.
+    /// Calls `each` with successive pieces of the data, and reports progress in bytes.
     fn in_pieces_with(
         &self,
         each: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
@@ -335,22 +337,23 @@ impl<'f> FileTensor<'f> {
         })
     }
 
-    /// Runs something that tells how much of `total` is done.
+    /// Runs `run` and forwards the progress that it reports. Converts a stop to an error.
     fn watched(
         &self,
         total: u64,
         progress: OnProgress<'_>,
         run: impl FnOnce(Watch<'_>) -> Result<ControlFlow<()>, ReadError<io::Error>>,
     ) -> Result<(), FileError> {
-        let mut told = 0;
+        let mut last_done = 0;
         let mut watch = |done: u64| {
-            told = done;
+            last_done = done;
             progress(Progress { done, total })
         };
         match run(&mut watch) {
             Ok(ControlFlow::Continue(())) => Ok(()),
             Ok(ControlFlow::Break(())) => {
-                Err(self.named(FileError::new(self.path, FileErrorKind::Stopped { done: told })))
+                let kind = FileErrorKind::Stopped { done: last_done };
+                Err(self.named(FileError::new(self.path, kind)))
             }
             Err(error) => Err(self.error(error)),
         }
@@ -380,10 +383,10 @@ impl fmt::Debug for FileTensor<'_> {
     }
 }
 
-/// A part of a [`FileTensor`].
+/// A slice of a [`FileTensor`].
 ///
-/// It is read run by run: a slice of many short runs, such as a column of a table, is as many short
-/// reads.
+/// Each contiguous run of the slice is read on its own. A slice of many short runs, such as a
+/// column of a matrix, takes as many short reads.
 #[derive(Clone)]
 pub struct FileSlice<'t, 'f> {
     tensor: &'t FileTensor<'f>,
@@ -391,36 +394,36 @@ pub struct FileSlice<'t, 'f> {
 }
 
 impl FileSlice<'_, '_> {
-    /// The slice's own shape. See [`Slice::shape`](crate::Slice::shape).
+    /// Returns the slice's shape. See [`Slice::shape`](crate::Slice::shape).
     pub fn shape(&self) -> impl Iterator<Item = u64> + Clone + '_ {
         self.slice.shape()
     }
 
-    /// How many elements the slice has.
+    /// Returns the number of elements in the slice.
     #[must_use]
     pub fn elements(&self) -> u64 {
         self.slice.elements()
     }
 
-    /// How many bytes the slice has.
+    /// Returns the length of the slice in bytes.
     #[must_use]
     pub fn byte_len(&self) -> u64 {
         self.slice.byte_len()
     }
 
-    /// Reads the slice's data.
+    /// Reads the slice's data, unconverted and in row-major order.
     ///
     /// # Errors
-    /// [`BufferLength`](crate::ErrorKind::BufferLength) if the buffer has not exactly
-    /// [`byte_len`](Self::byte_len) bytes; or the file cannot be read.
+    /// [`BufferLength`](crate::ErrorKind::BufferLength) if the buffer's length is not
+    /// [`byte_len`](Self::byte_len), or an error if the file cannot be read.
     pub fn read_bytes(&self, out: &mut [u8]) -> Result<(), FileError> {
-        self.read_bytes_with(out, &mut go_on)
+        self.read_bytes_with(out, &mut keep_going)
     }
 
-    /// As [`FileSlice::read_bytes`], with progress.
+    /// Like [`FileSlice::read_bytes`], but reports progress.
     ///
     /// # Errors
-    /// As [`FileSlice::read_bytes`], or stopped.
+    /// Same as [`FileSlice::read_bytes`], or [`FileErrorKind::Stopped`].
     pub fn read_bytes_with(
         &self,
         out: &mut [u8],
@@ -430,19 +433,19 @@ impl FileSlice<'_, '_> {
             .watched(to_u64(out.len()), progress, |watch| self.slice.read_bytes_watched(out, watch))
     }
 
-    /// Reads the slice's elements as `f32`, in row-major order.
+    /// Reads the slice's elements in row-major order and converts them to `f32`.
     ///
     /// # Errors
-    /// As [`SliceView::dequant_into`](crate::SliceView::dequant_into), and then `out` is as it was; or
-    /// the file cannot be read.
+    /// Same as [`SliceView::dequant_into`](crate::SliceView::dequant_into), with `out` unchanged,
+    /// or an error if the file cannot be read.
     pub fn dequant_into(&self, out: &mut [f32]) -> Result<(), FileError> {
-        self.dequant_into_with(out, &mut go_on)
+        self.dequant_into_with(out, &mut keep_going)
     }
 
-    /// As [`FileSlice::dequant_into`], with progress.
+    /// Like [`FileSlice::dequant_into`], but reports progress.
     ///
     /// # Errors
-    /// As [`FileSlice::dequant_into`], or stopped.
+    /// Same as [`FileSlice::dequant_into`], or [`FileErrorKind::Stopped`].
     pub fn dequant_into_with(
         &self,
         out: &mut [f32],
@@ -454,19 +457,19 @@ impl FileSlice<'_, '_> {
         })
     }
 
-    /// Copies the slice's data to a writer, at most 64 KiB at a time, and tells how many bytes that
-    /// were.
+    /// Copies the slice's data to a writer, at most 64 KiB at a time. Returns the number of bytes
+    /// copied.
     ///
     /// # Errors
-    /// As [`FileTensor::copy_to`].
+    /// Same as [`FileTensor::copy_to`].
     pub fn copy_to(&self, writer: &mut (impl Write + ?Sized)) -> Result<u64, FileError> {
-        self.copy_to_with(writer, &mut go_on)
+        self.copy_to_with(writer, &mut keep_going)
     }
 
-    /// As [`FileSlice::copy_to`], with progress.
+    /// Like [`FileSlice::copy_to`], but reports progress.
     ///
     /// # Errors
-    /// As [`FileTensor::copy_to`], or stopped.
+    /// Same as [`FileTensor::copy_to`], or [`FileErrorKind::Stopped`].
     pub fn copy_to_with(
         &self,
         writer: &mut (impl Write + ?Sized),
@@ -496,11 +499,11 @@ impl fmt::Debug for FileSlice<'_, '_> {
     }
 }
 
-fn go_on(_: Progress) -> ControlFlow<()> {
+fn keep_going(_: Progress) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-/// A copy to a writer, which may fail where reading does not.
+/// A copy to a writer. Remembers the writer's error, which is not a read error.
 struct Copy<'w, W: ?Sized> {
     writer: &'w mut W,
     failed: Option<io::Error>,
@@ -517,7 +520,7 @@ impl<W: Write + ?Sized> Copy<'_, W> {
         }
     }
 
-    /// The result: a stop that nobody but the writer asked for is the writer's error.
+    /// Returns the result of the copy. A stop caused by a failed writer becomes the writer's error.
     fn finish(
         self,
         done: Result<(), FileError>,
@@ -535,17 +538,17 @@ impl<W: Write + ?Sized> Copy<'_, W> {
     }
 }
 
-/// A buffer for data to pass through on their way to a writer.
+/// Allocates a buffer for copying data of this length to a writer.
 fn copying_buffer(bytes: u64) -> Vec<u8> {
     vec![0; usize::try_from(bytes).unwrap_or(BUFFER).clamp(8, BUFFER)]
 }
 
-/// A buffer for elements to pass through on their way to `f32`, no larger than these need.
+/// Allocates a buffer for converting this many elements to `f32`, no larger than they need.
 fn widening_buffer(dtype: Dtype, elements: usize) -> Vec<u8> {
     if dtype == Dtype::F32 && cfg!(target_endian = "little") {
         return Vec::new();
     }
     let bytes = elements.saturating_mul(dtype.bitsize()).div_ceil(8);
-    // What the first and the last group hold besides.
+    // A group of F6 has 3 bytes, and can extend beyond the range at both ends.
     vec![0; bytes.saturating_add(6).clamp(8, BUFFER)]
 }

@@ -1,7 +1,7 @@
-//! The shard index of a model in several files, `model.safetensors.index.json`: which tensor is in
-//! which shard.
+//! The shard index of a model in several files, `model.safetensors.index.json`. It maps each tensor
+//! to the shard it is in.
 //!
-//! Nobody has written its format down. What loaders agree on:
+//! There is no specification of the format. Loaders agree on this:
 //!
 //! ```text
 //! {"metadata": {"total_size": 13476835328}, "weight_map": {"a.weight": "model-00001-of-00002.safetensors"}}
@@ -22,10 +22,10 @@ use crate::base::limits::IndexLimits;
 use crate::json::text::{Str, Text};
 use crate::json::tokenizer::{Cursor, SkipLimits};
 
-/// A shard index in memory, checked as far as that takes no memory.
+/// A shard index in memory, parsed and checked without allocation.
 ///
-/// Its tensors are read back from the text each time. That no tensor stands twice takes memory to
-/// check: [`WeightMap`](crate::WeightMap) does, and finds tensors faster.
+/// Each lookup and iteration reads the text again. Parsing doesn't reject duplicate names, because
+/// that takes memory. [`WeightMap`](crate::WeightMap) rejects them, and finds tensors faster.
 ///
 /// ```
 /// use safetensors_zero::{Index, IndexLimits};
@@ -42,41 +42,41 @@ pub struct Index<'a> {
     facts: Facts,
 }
 
-/// What an index says besides its tensors.
+/// The facts about an index other than its tensors.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Facts {
-    /// What follows the `{` of `weight_map`.
+    /// The position after the `{` of `weight_map`.
     start: u32,
     pub(crate) tensors: u32,
     pub(crate) total_size: TotalSize,
 }
 
-/// The `total_size` of an index: a hint of how many bytes the model has. Some count the tensors, some
-/// the files, some are out of date.
+/// The `total_size` of an index, a hint of the model's size. Some writers count the bytes of the
+/// tensors, others those of the files, and some values are out of date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TotalSize {
-    /// There is none.
+    /// The index has no `total_size`.
     Absent,
     /// A number of bytes.
     Bytes(u64),
-    /// Something that is no natural number, or one above 2^64 - 1.
+    /// Something other than a natural number, or a number above 2^64 - 1.
     Other,
 }
 
-/// The name of a shard: a path below the index's folder, with `/` between folders, that leads nowhere
-/// else on any operating system.
+/// The name of a shard, a path with `/` separators. It leads to a file in the index's folder or
+/// below it, on every operating system.
 ///
-/// `Display` writes it, without a `./` that stands before it in the index.
+/// `Display` prints it without a leading `./`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShardName<'a> {
     text: Text<'a>,
-    /// Whether it begins with `./`.
+    /// Whether the name begins with `./`.
     dot_prefix: bool,
 }
 
 impl<'a> ShardName<'a> {
-    /// Checks that a text is the name of a shard.
+    /// Checks that a text is a valid name for a shard.
     fn new(text: Text<'a>, at: Str<'_>, limits: &IndexLimits) -> Result<ShardName<'a>, Error> {
         at.check_len(StringKind::ShardName, limits.shard_name_bytes)?;
         match name::check(text.chars(), limits) {
@@ -85,19 +85,19 @@ impl<'a> ShardName<'a> {
         }
     }
 
-    /// As it stands in the index.
+    /// Returns the name exactly as the index spells it.
     #[must_use]
     pub fn as_text(&self) -> Text<'a> {
         self.text
     }
 
-    /// The characters of the name, without `./` before it.
+    /// Returns the characters of the name, without a leading `./`.
     pub fn chars(&self) -> impl Iterator<Item = char> + 'a {
         self.text.chars().skip(if self.dot_prefix { 2 } else { 0 })
     }
 }
 
-/// What is wrong with a name that is to be a shard's, held to the plainest form.
+/// Returns what is wrong with a shard name by the rules of [`IndexLimits::STRICT`].
 #[cfg(feature = "alloc")]
 pub(crate) fn shard_name_fault(name: &str) -> Option<ShardNameFault> {
     name::check(name.chars(), &IndexLimits::STRICT).err()
@@ -111,34 +111,34 @@ impl fmt::Display for ShardName<'_> {
 }
 
 impl<'a> Index<'a> {
-    /// Reads and checks an index, which has no frame: the whole text is JSON.
+    /// Parses and checks an index. The whole text is JSON; there is no frame.
     ///
-    /// Takes time linear in the text and no memory.
+    /// Takes time linear in the text and allocates nothing.
     ///
     /// # Errors
-    /// What is wrong with the text, or with the name of a shard. Bytes in the error count from the
-    /// text's begin.
+    /// Returns an error if the text is not a valid index or if the name of a shard is not allowed.
+    /// Positions in the error are counted from the start of the text.
     pub fn parse(text: &'a [u8], limits: &IndexLimits) -> Result<Index<'a>, Error> {
         let text = checked(text, limits)?;
         let facts = walk(text, limits, |_, _| Ok(())).map_err(Error::without_frame)?;
         Ok(Index { text, facts })
     }
 
-    /// The tensors and their shards, in the index's order.
+    /// Returns the tensors and their shards in the index's order.
     #[must_use]
     pub fn iter(&self) -> IndexIter<'a> {
         let text = self.text.get(to_usize(self.facts.start)..).unwrap_or_default();
         IndexIter { text, json: Cursor::new(text), left: self.facts.tensors }
     }
 
-    /// The shard of a tensor. Takes time linear in the text.
+    /// Returns the shard of a tensor. Takes time linear in the text.
     ///
     /// # Errors
-    /// [`TensorNotFound`](ErrorKind::TensorNotFound); [`DuplicateName`](ErrorKind::DuplicateName) if
-    /// the tensor stands there twice.
+    /// [`TensorNotFound`](ErrorKind::TensorNotFound) if the index doesn't list the tensor,
+    /// [`DuplicateName`](ErrorKind::DuplicateName) if it lists the tensor twice.
     pub fn shard_of(&self, tensor: &str) -> Result<ShardName<'a>, Error> {
-        let begin = self.facts.start;
-        let place = |at: u32| begin.saturating_add(at);
+        let start = self.facts.start;
+        let in_text = |position: u32| start.saturating_add(position);
         let mut found: Option<(Str<'a>, ShardName<'a>)> = None;
         let mut iter = self.iter();
         while let Some((key, shard)) = iter.next_raw() {
@@ -146,9 +146,9 @@ impl<'a> Index<'a> {
                 continue;
             }
             if let Some((first, _)) = found {
-                let kind = ErrorKind::DuplicateName { first: u64::from(place(first.start)) };
-                let error = Error::at(kind, to_usize(place(key.start)));
-                let key = Str { start: place(key.start), ..key };
+                let kind = ErrorKind::DuplicateName { first: u64::from(in_text(first.start)) };
+                let error = Error::at(kind, to_usize(in_text(key.start)));
+                let key = Str { start: in_text(key.start), ..key };
                 return Err(error.of(key.span()).without_frame());
             }
             found = Some((key, shard));
@@ -156,19 +156,19 @@ impl<'a> Index<'a> {
         found.map(|(_, shard)| shard).ok_or_else(|| Error::new(ErrorKind::TensorNotFound))
     }
 
-    /// How many tensors there are.
+    /// Returns the number of tensors.
     #[must_use]
     pub fn len(&self) -> usize {
         to_usize(self.facts.tensors)
     }
 
-    /// Whether there is no tensor.
+    /// Returns `true` if there are no tensors.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.facts.tensors == 0
     }
 
-    /// How many bytes the model has, by what the index says.
+    /// Returns the model's size in bytes according to the index.
     #[must_use]
     pub fn total_size(&self) -> TotalSize {
         self.facts.total_size
@@ -193,7 +193,7 @@ impl<'a> IntoIterator for &Index<'a> {
     }
 }
 
-/// The tensors and shards of an [`Index`].
+/// An iterator over the tensors and shards of an [`Index`].
 #[derive(Debug, Clone)]
 pub struct IndexIter<'a> {
     text: &'a str,
@@ -202,7 +202,7 @@ pub struct IndexIter<'a> {
 }
 
 impl<'a> IndexIter<'a> {
-    /// The next tensor and its shard. The text was found valid when the index was parsed.
+    /// Returns the next tensor and its shard. The text was checked when the index was parsed.
     fn next_raw(&mut self) -> Option<(Str<'a>, ShardName<'a>)> {
         self.left = self.left.checked_sub(1)?;
         let key = self.json.key().ok()?;
@@ -229,17 +229,17 @@ impl<'a> Iterator for IndexIter<'a> {
 
 impl ExactSizeIterator for IndexIter<'_> {}
 
-/// The text of an index, if it is UTF-8 and not too long.
+/// Checks that the text of an index is UTF-8, not too long, and not a file of another format.
 pub(crate) fn checked<'a>(text: &'a [u8], limits: &IndexLimits) -> Result<&'a str, Error> {
-    // Positions fit 32 bits, with one value to spare.
+    // Positions plus the 8 bytes of a frame must fit 32 bits, and `u32::MAX` is reserved.
     let limit = limits.bytes.min(u64::from(u32::MAX).saturating_sub(9));
     let len = to_u64(text.len());
     if len > limit {
         return Err(Error::at_byte(ErrorKind::IndexTooLarge { len, limit }, 0));
     }
-    let begins_like_one = text.trim_ascii_start().first() == Some(&b'{');
+    let may_be_json = text.trim_ascii_start().first() == Some(&b'{');
     match recognise(text) {
-        Some(format) if !begins_like_one => {
+        Some(format) if !may_be_json => {
             return Err(Error::at_byte(ErrorKind::ForeignIndex { format }, 0));
         }
         _ => {}
@@ -248,8 +248,8 @@ pub(crate) fn checked<'a>(text: &'a [u8], limits: &IndexLimits) -> Result<&'a st
         .map_err(|error| Error::at_byte(ErrorKind::InvalidUtf8, to_u64(error.valid_up_to())))
 }
 
-/// Walks over an index, checks it, and gives each tensor and its shard. Bytes in errors count as in
-/// the header of a file.
+/// Walks over an index, checks it, and calls `each` with every tensor and its shard. Positions in
+/// errors include the 8 bytes of a frame, until [`Error::without_frame`] removes them.
 pub(crate) fn walk<'a>(
     text: &'a str,
     limits: &IndexLimits,
@@ -264,17 +264,17 @@ pub(crate) fn walk<'a>(
     if !json.take(b'}') {
         loop {
             let key = json.key()?;
-            let twice =
+            let duplicate =
                 |key_is| Error::at(ErrorKind::DuplicateKey { key: key_is }, to_usize(key.start));
             let name = Text::in_header(text, key);
             if name == *"weight_map" {
                 if weight_map.is_some() {
-                    return Err(twice(Key::WeightMap));
+                    return Err(duplicate(Key::WeightMap));
                 }
                 weight_map = Some(walk_weight_map(text, &mut json, limits, &mut each)?);
             } else if name == *"metadata" {
                 if total_size.is_some() {
-                    return Err(twice(Key::Metadata));
+                    return Err(duplicate(Key::Metadata));
                 }
                 total_size = Some(walk_metadata(text, &mut json, limits)?);
             } else {
@@ -295,7 +295,7 @@ pub(crate) fn walk<'a>(
     Ok(Facts { start, tensors, total_size: total_size.unwrap_or(TotalSize::Absent) })
 }
 
-/// Takes the value of `weight_map`, and tells where it begins and how many tensors it has.
+/// Parses the value of `weight_map`. Returns the position after its `{` and the number of tensors.
 #[inline]
 fn walk_weight_map<'a>(
     text: &'a str,
@@ -308,8 +308,8 @@ fn walk_weight_map<'a>(
     }
     let start = to_u32(json.at());
     let mut tensors: u32 = 0;
-    // Neighbours are in one shard nearly always, whose name then need not be checked again.
-    let mut before: Option<(Str<'a>, ShardName<'a>)> = None;
+    // Neighbouring tensors are nearly always in the same shard. Its name is checked only once.
+    let mut previous: Option<(Str<'a>, ShardName<'a>)> = None;
     json.skip_whitespace();
     if json.take(b'}') {
         if !limits.empty_weight_map {
@@ -325,12 +325,12 @@ fn walk_weight_map<'a>(
         let key = json.key()?;
         key.check_len(StringKind::Name, limits.name_bytes).map_err(|error| error.of(key.span()))?;
         let value = json.string(Field::ShardName).map_err(|error| error.of(key.span()))?;
-        let shard = match before {
+        let shard = match previous {
             Some((spelling, shard)) if spelling.raw == value.raw => shard,
             _ => ShardName::new(Text::in_header(text, value), value, limits)
                 .map_err(|error| error.of(key.span()))?,
         };
-        before = Some((value, shard));
+        previous = Some((value, shard));
         tensors = tensors.saturating_add(1);
         each(key, shard)?;
         if !json.comma_or(b'}')? {
@@ -339,7 +339,7 @@ fn walk_weight_map<'a>(
     }
 }
 
-/// Takes the value of `metadata`, and tells its total_size.
+/// Parses the value of `metadata`, and returns its `total_size`.
 fn walk_metadata(
     text: &str,
     json: &mut Cursor<'_>,

@@ -1,13 +1,13 @@
-//! The rule for the names of shards: a name that a stranger's index gives must lead to a safetensors
-//! file in the index's folder or below, on every operating system, whichever this is.
+//! The rule for the names of shards. A name in an untrusted index must lead to a safetensors file
+//! in the index's folder or below it, and not only on the current operating system but on all.
 
 use crate::base::error::ShardNameFault as Fault;
 use crate::base::limits::IndexLimits;
 
-/// What every shard's name ends in.
+/// The ending of every shard's name.
 const EXTENSION: [char; 12] = ['.', 's', 'a', 'f', 'e', 't', 'e', 'n', 's', 'o', 'r', 's'];
 
-/// Checks a name, and tells whether it begins with `./`.
+/// Checks a name. Returns whether it begins with `./`.
 pub(super) fn check(
     chars: impl Iterator<Item = char>,
     limits: &IndexLimits,
@@ -15,7 +15,7 @@ pub(super) fn check(
     let mut part = Part::default();
     let mut parts: u32 = 0;
     let mut dot_prefix = false;
-    // The last characters so far.
+    // The last characters seen so far.
     let mut tail = ['\0'; EXTENSION.len()];
     let mut chars = chars.peekable();
     if chars.peek() == Some(&'/') {
@@ -56,15 +56,16 @@ pub(super) fn check(
     }
 }
 
-/// One part of a name, between slashes.
+/// A component of a name, between slashes.
 #[derive(Default)]
 struct Part {
     len: usize,
     dots: usize,
     last: char,
-    /// What comes before the first dot, those of ASCII in lower case, as far as it may name a device.
+    /// The characters before the first dot, with ASCII letters in lower case. Only the first 8 are
+    /// stored, because the name of a device is shorter.
     stem: [char; 8],
-    /// Its length, without the spaces at its end.
+    /// The length of the stem without trailing spaces.
     stem_len: usize,
 }
 
@@ -73,18 +74,18 @@ impl Part {
         if c == '.' {
             self.dots = self.dots.saturating_add(1);
         } else if self.dots == 0 && c != ' ' {
-            if let Some(place) = self.stem.get_mut(self.len) {
-                *place = c.to_ascii_lowercase();
+            if let Some(slot) = self.stem.get_mut(self.len) {
+                *slot = c.to_ascii_lowercase();
             }
             self.stem_len = self.len.saturating_add(1);
-        } else if let (0, Some(place)) = (self.dots, self.stem.get_mut(self.len)) {
-            *place = c;
+        } else if let (0, Some(slot)) = (self.dots, self.stem.get_mut(self.len)) {
+            *slot = c;
         }
         self.len = self.len.saturating_add(1);
         self.last = c;
     }
 
-    /// Whether it is so many dots.
+    /// Returns `true` if the part is exactly this many dots.
     fn is_dots(&self, count: usize) -> bool {
         self.len == count && self.dots == count
     }
@@ -105,9 +106,9 @@ impl Part {
         }
     }
 
-    /// Whether Windows takes it for a device, whatever extension it has and whatever spaces come
-    /// before that. The list is that of Microsoft's "Naming Files, Paths, and Namespaces", and the two
-    /// of the console.
+    /// Returns `true` if Windows interprets the part as a device. Windows ignores the extension and
+    /// any spaces before it. The devices are those listed in Microsoft's "Naming Files, Paths, and
+    /// Namespaces", and the console's `CONIN$` and `CONOUT$`.
     fn is_device(&self) -> bool {
         let Some(stem) = self.stem.get(..self.stem_len) else { return false };
         match stem {
@@ -127,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_name_leads_astray() {
+    fn accepts_only_files_in_the_folder_or_below() {
         let cases = [
             ("model.safetensors", Ok(false)),
             ("model-00001-of-00002.safetensors", Ok(false)),

@@ -1,4 +1,4 @@
-//! Which bytes hold a range of elements, of those smaller than a byte too.
+//! Finds the bytes that contain a range of elements, including elements smaller than a byte.
 
 use core::ops::Range;
 
@@ -6,40 +6,41 @@ use crate::base::convert::to_u64;
 use crate::base::dtype::Dtype;
 use crate::base::error::{Error, ErrorKind};
 
-/// The smallest groups of a dtype's elements that fill whole bytes.
+/// The smallest groups of a dtype's elements that occupy whole bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Groups {
-    /// Elements of a group, less one: a mask.
-    pub(super) last_of_group: u64,
-    /// How far to shift an element's number to get its group's.
+    /// The elements per group minus one, a mask for an element's position in its group.
+    pub(super) mask: u64,
+    /// The base-2 logarithm of the elements per group.
     shift: u32,
+    /// Bits per element.
     bits: u64,
-    /// Bytes of a group.
+    /// Bytes per group.
     bytes: usize,
 }
 
-/// The bytes that hold a range of elements.
+/// The bytes that contain a range of elements.
 pub(super) struct Bytes {
-    /// Bytes of all groups that the elements are in.
+    /// The length of all groups that the range touches.
     pub(super) whole: usize,
-    /// Which of these hold the elements.
-    pub(super) asked: Range<usize>,
-    /// Where these are in the tensor.
+    /// The bytes within these groups that contain the range.
+    pub(super) needed: Range<usize>,
+    /// The offset of the needed bytes in the tensor's data.
     pub(super) offset: u64,
 }
 
 impl Groups {
     pub(super) fn of(dtype: Dtype) -> Groups {
         let bits = to_u64(dtype.bitsize());
-        let (last_of_group, shift, bytes) = match dtype.bitsize() {
+        let (mask, shift, bytes) = match dtype.bitsize() {
             4 => (1, 1, 1),
             6 => (3, 2, 3),
             bits => (0, 0, bits >> 3),
         };
-        Groups { last_of_group, shift, bits, bytes }
+        Groups { mask, shift, bits, bytes }
     }
 
-    /// Bytes of the whole groups that a buffer holds.
+    /// Returns how many bytes of a buffer whole groups can fill. A buffer needs at least 8 bytes.
     pub(super) fn capacity(&self, buffer: &[u8]) -> Result<usize, Error> {
         let (needed, given) = (8, to_u64(buffer.len()));
         if given < needed {
@@ -49,25 +50,25 @@ impl Groups {
         Ok(buffer.len().saturating_sub(left_over))
     }
 
-    /// The elements that whole groups of bytes hold.
+    /// Returns the number of elements in this many bytes of whole groups.
     pub(super) fn elements(&self, bytes: usize) -> u64 {
         to_u64(bytes.checked_div(self.bytes).unwrap_or(0)).wrapping_shl(self.shift)
     }
 
-    /// The bytes of elements, of which there are few enough for a buffer.
+    /// Returns the bytes that contain `count` elements from `first` on. They must fit a buffer.
     pub(super) fn bytes(&self, first: u64, count: u64) -> Bytes {
         let size = to_u64(self.bytes);
         let offset = first.wrapping_shr(self.shift).saturating_mul(size);
-        // From the first group's begin.
-        let lead = first & self.last_of_group;
+        // Counted from the start of the first group.
+        let lead = first & self.mask;
         let end = lead.saturating_add(count);
-        let groups = end.saturating_add(self.last_of_group).wrapping_shr(self.shift);
+        let groups = end.saturating_add(self.mask).wrapping_shr(self.shift);
         let begin_byte = lead.saturating_mul(self.bits) >> 3;
         let end_byte = end.saturating_mul(self.bits).saturating_add(7) >> 3;
         let in_memory = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
         Bytes {
             whole: in_memory(groups.saturating_mul(size)),
-            asked: in_memory(begin_byte)..in_memory(end_byte),
+            needed: in_memory(begin_byte)..in_memory(end_byte),
             offset: offset.saturating_add(begin_byte),
         }
     }

@@ -1,5 +1,5 @@
-//! Reading from a [`Source`] with the caller's buffers: a header, then the bytes or the values of
-//! what is asked for, and no byte besides.
+//! Reads a file from a [`Source`] into the caller's buffers: the header, then exactly the bytes or
+//! values requested.
 
 mod groups;
 mod slice;
@@ -25,16 +25,16 @@ use groups::Groups;
 
 pub use slice::SliceReader;
 
-/// Bytes of a file's begin that are read to name its format, where it is not this one.
+/// The number of leading bytes read to recognise a file of another format.
 const PREFIX: usize = 64;
 
-/// Bytes that are read in one call at most, so that who watches is told now and then.
+/// The most bytes requested in one read, so that progress is reported regularly.
 const STEP: usize = 1 << 20;
 
-/// What is told how much is done, and may stop it.
+/// A callback that receives the amount done so far, and can stop the call.
 pub(crate) type Watch<'w> = &'w mut dyn FnMut(u64) -> ControlFlow<()>;
 
-/// Fills a buffer from a source.
+/// Fills a buffer from a source. An empty buffer causes no read.
 fn fill<S: Source + ?Sized>(
     source: &S,
     offset: u64,
@@ -48,10 +48,11 @@ fn fill<S: Source + ?Sized>(
 }
 
 impl Frame {
-    /// Reads the frame of the file in a source: 8 bytes; a few more if it is none, to name what it is.
+    /// Reads the 8-byte frame of the file in a source. If it is invalid, reads up to 64 bytes to
+    /// recognise a file of another format.
     ///
     /// # Errors
-    /// As [`Frame::parse`], or the source's.
+    /// Same as [`Frame::parse`], or the source's error.
     pub fn read_from<S: Source + ?Sized>(
         source: &S,
         limits: &Limits,
@@ -72,11 +73,11 @@ impl Frame {
 }
 
 impl<'a> Header<'a> {
-    /// Reads the header of the file in a source into the begin of a buffer.
+    /// Reads the header of the file in a source into the start of a buffer.
     ///
     /// # Errors
-    /// As [`Frame::parse`] and [`Header::new`]; [`BufferLength`](ErrorKind::BufferLength), with the
-    /// length needed, if the buffer is too small; or the source's.
+    /// Same as [`Frame::parse`] and [`Header::new`]; [`BufferLength`](ErrorKind::BufferLength) with
+    /// the length needed if the buffer is too small; or the source's error.
     pub fn read_from<S: Source + ?Sized>(
         source: &S,
         buffer: &'a mut [u8],
@@ -91,9 +92,10 @@ impl<'a> Header<'a> {
     }
 }
 
-/// A file in a [`Source`]: its table in memory, its data where they are.
+/// A file in a [`Source`]. Its table is held in memory; its data is read on request.
 ///
-/// See [`Source`] for an example. `'a` is the buffer that holds the header, `'s` the slots.
+/// See [`Source`] for an example. `'a` is the lifetime of the header's buffer, `'s` that of the
+/// slots.
 #[derive(Debug, Clone)]
 pub struct Reader<'a, 's, S> {
     source: S,
@@ -101,10 +103,10 @@ pub struct Reader<'a, 's, S> {
 }
 
 impl<'a, 's, S: Source> Reader<'a, 's, S> {
-    /// Reads and checks the header of the file in a source. Of the data nothing is read.
+    /// Reads and checks the header of the file in a source. Reads no tensor data.
     ///
     /// # Errors
-    /// As [`Header::read_from`] and [`Table::parse`].
+    /// Same as [`Header::read_from`] and [`Table::parse`].
     pub fn open(
         source: S,
         header: &'a mut [u8],
@@ -116,39 +118,39 @@ impl<'a, 's, S: Source> Reader<'a, 's, S> {
         Ok(Reader { source, table })
     }
 
-    /// The table, which tells of the tensors without their data.
+    /// Returns the table, which describes the tensors without their data.
     #[must_use]
     pub fn table(&self) -> &Table<'a, 's> {
         &self.table
     }
 
-    /// Where the bytes are.
+    /// Returns the source.
     #[must_use]
     pub fn source(&self) -> &S {
         &self.source
     }
 
-    /// The tensor with this name. See [`Table::info`].
+    /// Returns the tensor with this name. See [`Table::info`].
     ///
     /// # Errors
-    /// [`TensorNotFound`](ErrorKind::TensorNotFound).
+    /// [`TensorNotFound`](ErrorKind::TensorNotFound) if no tensor has this name.
     pub fn tensor(&self, name: &str) -> Result<TensorReader<'a, &S>, Error> {
         Ok(TensorReader::of_table(&self.source, &self.table, self.table.info(name)?))
     }
 
-    /// The tensors in the order of their data.
+    /// Returns the tensors in the order of their data.
     pub fn tensors(&self) -> impl ExactSizeIterator<Item = TensorReader<'a, &S>> + '_ {
         self.table.iter().map(|info| TensorReader::of_table(&self.source, &self.table, info))
     }
 }
 
-/// A tensor whose data are in a [`Source`].
+/// A tensor whose data is in a [`Source`].
 ///
-/// Nothing is read but what is asked for, to the byte. Where values are widened the data pass through
-/// a buffer of the caller's; the larger it is the fewer reads there are, and 8 bytes are enough. F32
-/// on a little-endian machine needs none: it is read to where it belongs.
+/// Methods read exactly the bytes requested. Methods that convert values pass the data through the
+/// caller's buffer. 8 bytes are enough; a larger buffer takes fewer reads. F32 on a little-endian
+/// machine needs no buffer, because it is read directly into the output.
 ///
-/// If a read fails, what the output then holds is unspecified.
+/// If a read fails, the contents of the output are unspecified.
 #[derive(Debug, Clone, Copy)]
 pub struct TensorReader<'a, S> {
     source: S,
@@ -158,7 +160,7 @@ pub struct TensorReader<'a, S> {
 }
 
 impl<'a, S: Source> TensorReader<'a, S> {
-    /// A tensor that was found in a header without slots, by [`Header::scan`] or [`Header::find`].
+    /// Creates a reader for a tensor found without slots, by [`Header::scan`] or [`Header::find`].
     #[must_use]
     pub fn new(source: S, header: &Header<'a>, info: TensorInfo<'a>) -> Self {
         let dequant_elements = header.parts().limits.dequant_elements;
@@ -170,53 +172,54 @@ impl<'a, S: Source> TensorReader<'a, S> {
         TensorReader { source, info, data_start: table.data_start(), dequant_elements }
     }
 
-    /// What the header says of the tensor.
+    /// Returns the tensor's description in the header.
     #[must_use]
     pub fn info(&self) -> TensorInfo<'a> {
         self.info
     }
 
-    /// The name.
+    /// Returns the tensor's name.
     #[must_use]
     pub fn name(&self) -> Text<'a> {
         self.info.name
     }
 
-    /// The type of the elements.
+    /// Returns the type of the elements.
     #[must_use]
     pub fn dtype(&self) -> Dtype {
         self.info.dtype
     }
 
-    /// The dimensions.
+    /// Returns the tensor's dimensions.
     #[must_use]
     pub fn shape(&self) -> Shape<'a> {
         self.info.shape
     }
 
-    /// How many elements there are. Takes constant time.
+    /// Returns the number of elements. Takes constant time.
     #[must_use]
     pub fn elements(&self) -> u64 {
         self.info.elements()
     }
 
-    /// Bytes of the data.
+    /// Returns the length of the data in bytes.
     #[must_use]
     pub fn byte_len(&self) -> u64 {
         self.info.byte_len()
     }
 
-    /// Where the data are in the source.
+    /// Returns the data's byte range in the source.
     #[must_use]
     pub fn file_range(&self) -> Range<u64> {
         let (begin, end) = self.info.data_offsets;
         self.data_start.saturating_add(begin)..self.data_start.saturating_add(end)
     }
 
-    /// Elements of one row: of what one index of the first dimension selects.
+    /// Returns the number of elements in one row, the part that one index of the first dimension
+    /// selects. Returns 0 if the first dimension is 0.
     ///
     /// # Errors
-    /// [`NoRows`](ErrorKind::NoRows) for a scalar. A tensor with no rows at all has rows of size 0.
+    /// [`NoRows`](ErrorKind::NoRows) for a scalar.
     pub fn row_len(&self) -> Result<u64, Error> {
         self.extent().row_len()
     }
@@ -227,31 +230,32 @@ impl<'a, S: Source> TensorReader<'a, S> {
         Extent { dtype, shape, elements, dequant_elements }
     }
 
-    /// Reads all data as they stand in the source.
+    /// Reads all of the data, unconverted.
     ///
     /// # Errors
-    /// [`BufferLength`](ErrorKind::BufferLength) if the buffer has not exactly as many bytes; or the
-    /// source's.
+    /// [`BufferLength`](ErrorKind::BufferLength) if the buffer's length is not
+    /// [`byte_len`](Self::byte_len), or the source's error.
     pub fn read_bytes(&self, out: &mut [u8]) -> Result<(), ReadError<S::Error>> {
         check_buffer(self.byte_len(), to_u64(out.len()))?;
         self.read_bytes_at(0, out)
     }
 
-    /// Reads as many bytes of the data as `out` has places, from the byte `first` of them on.
+    /// Fills `out` with the data from byte `first` on, unconverted.
     ///
     /// # Errors
-    /// [`RangeOutOfBounds`](ErrorKind::RangeOutOfBounds) if the tensor does not have these bytes; or
-    /// the source's.
+    /// [`RangeOutOfBounds`](ErrorKind::RangeOutOfBounds) if the range ends beyond the data, or the
+    /// source's error.
     pub fn read_bytes_at(&self, first: u64, out: &mut [u8]) -> Result<(), ReadError<S::Error>> {
-        unwatched(self.read_bytes_watched(first, out, &mut go_on))
+        unwatched(self.read_bytes_watched(first, out, &mut keep_going))
     }
 
-    /// Reads all elements as `f32`. See [`dequant`] for what each dtype becomes.
+    /// Reads all elements and converts them to `f32`. See [`dequant`] for the conversion of each
+    /// dtype.
     ///
     /// # Errors
-    /// As [`TensorView::dequant_into`](crate::TensorView::dequant_into), and then `out` is as it was;
-    /// [`BufferLength`](ErrorKind::BufferLength) also if `buffer` has fewer than 8 bytes; or the
-    /// source's.
+    /// Same as [`TensorView::dequant_into`](crate::TensorView::dequant_into), with `out` unchanged;
+    /// [`BufferLength`](ErrorKind::BufferLength) also if `buffer` is shorter than 8 bytes; or the
+    /// source's error.
     pub fn dequant_into(
         &self,
         out: &mut [f32],
@@ -261,27 +265,27 @@ impl<'a, S: Source> TensorReader<'a, S> {
         self.dequant_range(0, out, buffer)
     }
 
-    /// Reads as many elements as `out` has places, from the element `first` on, as `f32`.
+    /// Fills `out` with the elements from `first` on, converted to `f32`.
     ///
     /// # Errors
-    /// As [`TensorView::dequant_range`](crate::TensorView::dequant_range), and then `out` is as it
-    /// was; [`BufferLength`](ErrorKind::BufferLength) if `buffer` has fewer than 8 bytes; or the
-    /// source's.
+    /// Same as [`TensorView::dequant_range`](crate::TensorView::dequant_range), with `out`
+    /// unchanged; [`BufferLength`](ErrorKind::BufferLength) if `buffer` is shorter than 8 bytes; or
+    /// the source's error.
     pub fn dequant_range(
         &self,
         first: u64,
         out: &mut [f32],
         buffer: &mut [u8],
     ) -> Result<(), ReadError<S::Error>> {
-        unwatched(self.dequant_range_watched(first, out, buffer, &mut go_on))
+        unwatched(self.dequant_range_watched(first, out, buffer, &mut keep_going))
     }
 
-    /// Reads the rows of a range, over the first dimension, as `f32`.
+    /// Reads a range of rows, along the first dimension, and converts it to `f32`.
     ///
     /// # Errors
-    /// As [`TensorView::dequant_rows`](crate::TensorView::dequant_rows), and then `out` is as it was;
-    /// [`BufferLength`](ErrorKind::BufferLength) also if `buffer` has fewer than 8 bytes; or the
-    /// source's.
+    /// Same as [`TensorView::dequant_rows`](crate::TensorView::dequant_rows), with `out` unchanged;
+    /// [`BufferLength`](ErrorKind::BufferLength) also if `buffer` is shorter than 8 bytes; or the
+    /// source's error.
     pub fn dequant_rows(
         &self,
         rows: Range<u64>,
@@ -291,18 +295,20 @@ impl<'a, S: Source> TensorReader<'a, S> {
         self.dequant_range(self.first_of_rows(rows, out)?, out, buffer)
     }
 
-    /// The first element of rows that fill `out`.
+    /// Returns the first element of a range of rows, which must fill `out` exactly.
     pub(crate) fn first_of_rows(&self, rows: Range<u64>, out: &[f32]) -> Result<u64, Error> {
         let (first, count) = self.extent().of_rows(rows)?;
         check_buffer(count, to_u64(out.len()))?;
         Ok(first)
     }
 
-    /// Reads the data piece by piece into the buffer, and gives each piece to `each`, until that
-    /// breaks. Every piece but the last fills as much of the buffer as it can with whole elements.
+    /// Reads successive pieces of the data into `buffer` and calls `each` with them, until it
+    /// returns [`ControlFlow::Break`]. Every piece holds as many whole elements as fit the buffer,
+    /// except that the last can be shorter.
     ///
     /// # Errors
-    /// [`BufferLength`](ErrorKind::BufferLength) if `buffer` has fewer than 8 bytes; or the source's.
+    /// [`BufferLength`](ErrorKind::BufferLength) if `buffer` is shorter than 8 bytes, or the
+    /// source's error.
     pub fn read_pieces<B>(
         &self,
         buffer: &mut [u8],
@@ -322,12 +328,13 @@ impl<'a, S: Source> TensorReader<'a, S> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Summarises the tensor's values, as [`TensorView::stats`](crate::TensorView::stats) does. Mean and
-    /// standard deviation may differ from that in their last digits, since sums are made of other pieces.
+    /// Summarises the tensor's values like [`TensorView::stats`](crate::TensorView::stats). The
+    /// mean and the standard deviation can differ in the last digits, because the values are summed
+    /// in different pieces.
     ///
     /// # Errors
-    /// [`NoF32`](ErrorKind::NoF32) for C64;
-    /// [`BufferLength`](ErrorKind::BufferLength) if `buffer` has fewer than 8 bytes; or the source's.
+    /// [`NoF32`](ErrorKind::NoF32) for C64; [`BufferLength`](ErrorKind::BufferLength) if `buffer`
+    /// is shorter than 8 bytes; or the source's error.
     pub fn stats(&self, buffer: &mut [u8]) -> Result<Stats, ReadError<S::Error>> {
         let mut accumulator = Accumulator::new(self.dtype())?;
         let _: ControlFlow<()> = self.read_pieces(buffer, |piece| {
@@ -337,10 +344,11 @@ impl<'a, S: Source> TensorReader<'a, S> {
         Ok(accumulator.finish())
     }
 
-    /// The part of the tensor that these indexers take of its first dimensions. See [`Slice::new`].
+    /// Returns a slice of the tensor. The indexers apply to its first dimensions; see
+    /// [`Slice::new`].
     ///
     /// # Errors
-    /// As [`Slice::new`].
+    /// Same as [`Slice::new`].
     pub fn slice(&self, indexers: &[TensorIndexer]) -> Result<SliceReader<'a, &S>, Error> {
         let slice = Slice::new(self.dtype(), self.shape(), indexers)?;
         let TensorReader { source, info, data_start, dequant_elements } = self;
@@ -349,7 +357,7 @@ impl<'a, S: Source> TensorReader<'a, S> {
         Ok(SliceReader::new(slice, tensor))
     }
 
-    /// As [`read_bytes_at`](Self::read_bytes_at); tells `watch` how many bytes are read.
+    /// Like [`read_bytes_at`](Self::read_bytes_at), but reports the bytes read so far to `watch`.
     pub(crate) fn read_bytes_watched(
         &self,
         first: u64,
@@ -373,7 +381,7 @@ impl<'a, S: Source> TensorReader<'a, S> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// As [`dequant_range`](Self::dequant_range); tells `watch` how many elements are read.
+    /// Like [`dequant_range`](Self::dequant_range), but reports the elements read to `watch`.
     pub(crate) fn dequant_range_watched(
         &self,
         first: u64,
@@ -387,7 +395,7 @@ impl<'a, S: Source> TensorReader<'a, S> {
         self.widen(first, out, buffer, watch)
     }
 
-    /// Reads elements that the tensor has.
+    /// Reads and converts elements. The caller has checked that the tensor has them.
     fn widen(
         &self,
         first: u64,
@@ -405,18 +413,18 @@ impl<'a, S: Source> TensorReader<'a, S> {
         let (mut rest, mut done) = (out, 0_u64);
         while !rest.is_empty() {
             let element = first.saturating_add(done);
-            // Elements of the first group that come before the range.
-            let lead = element & groups.last_of_group;
-            let room = usize::try_from(capacity.saturating_sub(lead)).unwrap_or(usize::MAX);
-            let Some((out, after)) = rest.split_at_mut_checked(room.min(rest.len())) else { break };
+            // The elements of the first group that precede the range.
+            let lead = element & groups.mask;
+            let fits = usize::try_from(capacity.saturating_sub(lead)).unwrap_or(usize::MAX);
+            let Some((out, after)) = rest.split_at_mut_checked(fits.min(rest.len())) else { break };
             let count = to_u64(out.len());
             let bytes = groups.bytes(element, count);
-            let held = buffer.get_mut(..bytes.whole).unwrap_or_default();
-            // What the groups have before and after the range is not read.
-            held.fill(0);
-            let asked = held.get_mut(bytes.asked).unwrap_or_default();
-            fill(&self.source, start.saturating_add(bytes.offset), asked)?;
-            dequant::dequant_range(self.dtype(), held, lead, out)?;
+            let whole = buffer.get_mut(..bytes.whole).unwrap_or_default();
+            // The parts of the groups before and after the range are not read.
+            whole.fill(0);
+            let needed = whole.get_mut(bytes.needed).unwrap_or_default();
+            fill(&self.source, start.saturating_add(bytes.offset), needed)?;
+            dequant::dequant_range(self.dtype(), whole, lead, out)?;
             done = done.saturating_add(count);
             rest = after;
             if watch(done).is_break() {
@@ -427,11 +435,11 @@ impl<'a, S: Source> TensorReader<'a, S> {
     }
 }
 
-fn go_on(_: u64) -> ControlFlow<()> {
+fn keep_going(_: u64) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-/// The result of what was watched by one who lets it go on.
+/// Drops the control flow of a call that was watched by [`keep_going`], which never breaks.
 fn unwatched<E>(result: Result<ControlFlow<()>, ReadError<E>>) -> Result<(), ReadError<E>> {
     result.map(|_| ())
 }

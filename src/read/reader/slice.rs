@@ -1,18 +1,18 @@
-//! A part of a tensor whose data are in a source.
+//! A slice of a tensor whose data is in a source.
 
 use core::ops::{ControlFlow, Range};
 
 use super::groups::Groups;
-use super::{go_on, unwatched, TensorReader, Watch};
+use super::{keep_going, unwatched, TensorReader, Watch};
 use crate::base::convert::to_u64;
 use crate::read::source::{ReadError, Source};
 use crate::tensor::extent::check_buffer;
 use crate::tensor::slice::Slice;
 
-/// A part of a tensor whose data are in a [`Source`].
+/// A slice of a tensor whose data is in a [`Source`].
 ///
-/// It is read run by run, each run as [`TensorReader`] reads: a slice of many short runs, such as a
-/// column of a table, is as many short reads.
+/// Each contiguous run of the slice is read on its own, in the way of [`TensorReader`]. A slice of
+/// many short runs, such as a column of a matrix, takes as many short reads.
 #[derive(Debug, Clone, Copy)]
 pub struct SliceReader<'a, S> {
     slice: Slice<'a>,
@@ -24,44 +24,44 @@ impl<'a, S: Source> SliceReader<'a, S> {
         SliceReader { slice, tensor }
     }
 
-    /// The slice's own shape. See [`Slice::shape`].
+    /// Returns the slice's shape. See [`Slice::shape`].
     pub fn shape(&self) -> impl Iterator<Item = u64> + Clone + '_ {
         self.slice.shape()
     }
 
-    /// How many elements the slice has.
+    /// Returns the number of elements in the slice.
     #[must_use]
     pub fn elements(&self) -> u64 {
         self.slice.elements()
     }
 
-    /// How many bytes the slice has.
+    /// Returns the length of the slice in bytes.
     #[must_use]
     pub fn byte_len(&self) -> u64 {
         self.slice.byte_len()
     }
 
-    /// Reads the slice's data.
+    /// Reads the slice's data, unconverted and in row-major order.
     ///
     /// # Errors
-    /// [`BufferLength`](crate::ErrorKind::BufferLength) if the buffer has not exactly
-    /// [`byte_len`](Self::byte_len) bytes; or the source's.
+    /// [`BufferLength`](crate::ErrorKind::BufferLength) if the buffer's length is not
+    /// [`byte_len`](Self::byte_len), or the source's error.
     pub fn read_bytes(&self, out: &mut [u8]) -> Result<(), ReadError<S::Error>> {
-        unwatched(self.read_bytes_watched(out, &mut go_on))
+        unwatched(self.read_bytes_watched(out, &mut keep_going))
     }
 
-    /// Reads the slice's elements as `f32`, in row-major order.
+    /// Reads the slice's elements in row-major order and converts them to `f32`.
     ///
     /// # Errors
-    /// As [`SliceView::dequant_into`](crate::SliceView::dequant_into), and then `out` is as it was;
-    /// [`BufferLength`](crate::ErrorKind::BufferLength) also if `buffer` has fewer than 8 bytes; or the
-    /// source's.
+    /// Same as [`SliceView::dequant_into`](crate::SliceView::dequant_into), with `out` unchanged;
+    /// [`BufferLength`](crate::ErrorKind::BufferLength) also if `buffer` is shorter than 8 bytes;
+    /// or the source's error.
     pub fn dequant_into(
         &self,
         out: &mut [f32],
         buffer: &mut [u8],
     ) -> Result<(), ReadError<S::Error>> {
-        unwatched(self.dequant_into_watched(out, buffer, &mut go_on))
+        unwatched(self.dequant_into_watched(out, buffer, &mut keep_going))
     }
 
     pub(crate) fn read_bytes_watched(
@@ -76,7 +76,7 @@ impl<'a, S: Source> SliceReader<'a, S> {
             let Some((out, after)) = split(rest, len) else { break };
             let read = self
                 .tensor
-                .read_bytes_watched(start, out, &mut |of_run| watch(done.saturating_add(of_run)))?;
+                .read_bytes_watched(start, out, &mut |in_run| watch(done.saturating_add(in_run)))?;
             if read.is_break() {
                 return Ok(read);
             }
@@ -97,13 +97,13 @@ impl<'a, S: Source> SliceReader<'a, S> {
         let dtype = self.tensor.dtype();
         let (mut rest, mut done) = (out, 0_u64);
         for Range { start, end } in self.slice.runs() {
-            // Runs begin and end between bytes and between elements.
+            // Runs start and end on boundaries of both bytes and elements.
             let first = dtype.elements_in(start);
             let count = dtype.elements_in(end).saturating_sub(first);
             let Some((out, after)) = split(rest, count) else { break };
             let read = self
                 .tensor
-                .widen(first, out, buffer, &mut |of_run| watch(done.saturating_add(of_run)))?;
+                .widen(first, out, buffer, &mut |in_run| watch(done.saturating_add(in_run)))?;
             if read.is_break() {
                 return Ok(read);
             }
@@ -113,11 +113,12 @@ impl<'a, S: Source> SliceReader<'a, S> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Reads the slice's data piece by piece into the buffer, and gives each piece to `each`, until
-    /// that breaks.
+    /// Reads successive pieces of the slice's data into `buffer` and calls `each` with them, until
+    /// it returns [`ControlFlow::Break`].
     ///
     /// # Errors
-    /// [`BufferLength`](crate::ErrorKind::BufferLength) if `buffer` has fewer than 8 bytes; or the source's.
+    /// [`BufferLength`](crate::ErrorKind::BufferLength) if `buffer` is shorter than 8 bytes, or the
+    /// source's error.
     pub fn read_pieces<B>(
         &self,
         buffer: &mut [u8],
@@ -139,7 +140,7 @@ impl<'a, S: Source> SliceReader<'a, S> {
     }
 }
 
-/// The first places of a buffer, and the others, if there are as many.
+/// Splits a buffer after `len` items. `None` if it has fewer.
 fn split<T>(buffer: &mut [T], len: u64) -> Option<(&mut [T], &mut [T])> {
     buffer.split_at_mut_checked(usize::try_from(len).ok()?)
 }

@@ -1,4 +1,4 @@
-//! Which file of a folder is the model.
+//! Finds the model that a path leads to: an index, a file, or a folder with one of them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::prelude::v1::*;
 
 use crate::read::file::{FileError, FileErrorKind};
 
-/// What a path leads to.
+/// The file that a model is opened by.
 pub(super) enum Found {
     Index(PathBuf),
     File(PathBuf),
@@ -15,6 +15,8 @@ pub(super) enum Found {
 const INDEX: &str = ".safetensors.index.json";
 const FILE: &str = ".safetensors";
 
+/// Finds the index or the file that a model is opened by. In a folder, indexes have priority over
+/// files, and the usual name has priority over others.
 pub(super) fn locate(path: &Path) -> Result<Found, FileError> {
     let failed = |error| FileError::new(path, FileErrorKind::Open(error));
     if !fs::metadata(path).map_err(failed)?.is_dir() {
@@ -24,7 +26,7 @@ pub(super) fn locate(path: &Path) -> Result<Found, FileError> {
     }
     let (mut indexes, mut files) = (Vec::new(), Vec::new());
     for entry in fs::read_dir(path).map_err(failed)? {
-        // A name that is no Unicode is not one of these.
+        // A name that is not valid Unicode ends in neither.
         let Ok(name) = entry.map_err(failed)?.file_name().into_string() else { continue };
         if name.ends_with(INDEX) {
             indexes.push(name);

@@ -1,4 +1,4 @@
-//! A model in several files, or in one: opened by its index, its folder or its file alike.
+//! A model in one or several files, opened by its index, its folder or its file.
 
 mod locate;
 mod verify;
@@ -22,18 +22,17 @@ use crate::table::table::Table;
 
 pub use verify::{Finding, FindingKind};
 
-/// The tensors of a model, whichever files they are in.
+/// A model in one or several files.
 ///
-/// The header of a shard is read when a tensor of it is first asked for, or by
-/// [`open_all`](Shards::open_all); of the data nothing is read until it is asked for. Reading goes
-/// through `&self`, from as many threads as you like. However many shards there are, only some are
-/// kept open ([`ShardsOptions::open_files`]); one that is opened again has to be the same file as
-/// before.
+/// A shard's header is read when one of its tensors is first requested, or by
+/// [`open_all`](Shards::open_all). Tensor data is read on request. Reads take `&self` and can run
+/// on any number of threads. The number of files kept open is limited by
+/// [`ShardsOptions::open_files`]. A file that is opened again must be the same file as before.
 ///
 /// ```
 /// use safetensors_zero::Shards;
 ///
-/// // An index, a folder that holds one, a single file, or a folder with that.
+/// // The path of an index, of a single file, or of a folder that contains either.
 /// let model = Shards::open("examples/animals.safetensors")?;
 /// for tensor in model.tensors() {
 ///     let tensor = tensor?;
@@ -48,7 +47,7 @@ pub struct Shards {
     index: Option<IndexFile>,
     shards: Vec<Shard>,
     options: ShardsOptions,
-    /// Those that are open, by the number of their shard, the one used last at the end.
+    /// The open files with the numbers of their shards, the most recently used last.
     open: Mutex<VecDeque<(usize, Arc<fs::File>)>>,
 }
 
@@ -68,25 +67,25 @@ struct Opened {
     identity: Identity,
 }
 
-/// How [`Shards`] are opened.
+/// Options for opening [`Shards`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ShardsOptions {
-    /// What is accepted of each shard.
+    /// The limits for each shard.
     pub limits: Limits,
-    /// What is accepted of the index.
+    /// The limits for the index.
     pub index: IndexLimits,
-    /// How many shards are kept open at a time, at least one. Systems allow a process a few hundred
+    /// The number of shards kept open at a time. 0 means 1. Systems allow a process a few hundred
     /// open files.
     pub open_files: usize,
 }
 
 impl ShardsOptions {
-    /// Accepts what loaders accept of honest models.
+    /// Accepts what loaders accept for honest models.
     pub const DEFAULT: ShardsOptions =
         ShardsOptions { limits: Limits::DEFAULT, index: IndexLimits::DEFAULT, open_files: 64 };
 
-    /// The strict rules of [`Limits::STRICT`] and [`IndexLimits::STRICT`].
+    /// Applies the strict rules of [`Limits::STRICT`] and [`IndexLimits::STRICT`].
     pub const STRICT: ShardsOptions = ShardsOptions {
         limits: Limits::STRICT,
         index: IndexLimits::STRICT,
@@ -95,38 +94,39 @@ impl ShardsOptions {
 }
 
 impl Default for ShardsOptions {
-    /// [`ShardsOptions::DEFAULT`].
+    /// Returns [`ShardsOptions::DEFAULT`].
     fn default() -> Self {
         ShardsOptions::DEFAULT
     }
 }
 
 impl Shards {
-    /// Opens a model, with [`ShardsOptions::default`]: a shard index (whose name ends in `.json`), a
-    /// safetensors file, or a folder that holds either.
+    /// Opens a model with [`ShardsOptions::default`]. The path leads to a shard index (whose name
+    /// ends in `.json`), a safetensors file, or a folder that contains either.
     ///
-    /// Of a folder's indexes `model.safetensors.index.json` is chosen, or the only one whose name ends
-    /// in `.safetensors.index.json`. Without any, `model.safetensors` is chosen, or the only file whose
-    /// name ends in `.safetensors`. Files that the index does not mention are no part of the model.
+    /// In a folder, this opens the index `model.safetensors.index.json`, or the only file whose
+    /// name ends in `.safetensors.index.json`. If there is no index, it opens `model.safetensors`,
+    /// or the only file whose name ends in `.safetensors`. Files that the index doesn't mention are
+    /// not part of the model.
     ///
     /// # Errors
-    /// The path cannot be opened; the folder holds no model, or several; what is wrong with the index,
-    /// or with the file if it is a single one. What is wrong with shards is told when they are first
-    /// used, or by [`open_all`](Shards::open_all) and [`verify`](Shards::verify).
+    /// Returns an error if the path cannot be opened, if the folder contains no model or several,
+    /// or if the index or the single file is invalid. Invalid shards are reported when they are
+    /// first used, and by [`open_all`](Shards::open_all) and [`verify`](Shards::verify).
     pub fn open(path: impl AsRef<Path>) -> Result<Shards, FileError> {
         Self::open_with(path, &ShardsOptions::DEFAULT)
     }
 
-    /// As [`Shards::open`], with options of the caller's choice.
+    /// Like [`Shards::open`], but with the given options.
     ///
     /// # Errors
-    /// As [`Shards::open`].
+    /// Same as [`Shards::open`].
     pub fn open_with(path: impl AsRef<Path>, options: &ShardsOptions) -> Result<Shards, FileError> {
         let (index, paths) = match locate::locate(path.as_ref())? {
             locate::Found::File(path) => (None, vec![path]),
             locate::Found::Index(path) => {
                 let map = read_index(&path, &options.index)?;
-                // Not the folder of the file that a link leads to: the shards are beside the link.
+                // If the path is a link, the shards are beside the link, not beside its target.
                 let folder = path.parent().unwrap_or(Path::new(""));
                 let paths = map.shards().iter().map(|name| folder.join(name)).collect();
                 (Some(IndexFile { path, map }), paths)
@@ -142,18 +142,19 @@ impl Shards {
         Ok(shards)
     }
 
-    /// Reads the headers of all shards that have not been read.
+    /// Reads the headers of all shards that have not been read yet.
     ///
     /// # Errors
-    /// A shard cannot be opened, or what is wrong with it.
+    /// Returns an error if a shard cannot be opened or is invalid.
     pub fn open_all(&self) -> Result<(), FileError> {
         (0..self.shards.len()).try_for_each(|shard| self.opened(shard).map(|_| ()))
     }
 
-    /// The tensor with this name.
+    /// Returns the tensor with this name.
     ///
     /// # Errors
-    /// No tensor has the name; its shard cannot be opened, is invalid, or does not have it.
+    /// Returns an error if no tensor has this name, or if its shard cannot be opened, is invalid,
+    /// or doesn't have the tensor.
     pub fn tensor(&self, name: &str) -> Result<FileTensor<'_>, FileError> {
         let not_found = FileErrorKind::Invalid(Error::new(ErrorKind::TensorNotFound));
         let (shard, missing) = match &self.index {
@@ -169,11 +170,11 @@ impl Shards {
         }
     }
 
-    /// All tensors, shard by shard in the order in which the index mentions them, those of a shard in
-    /// the order of their data. Tensors that the index does not list, or lists as another shard's, are
-    /// not among them.
+    /// Returns all tensors. Shards come in the order of their first mention in the index, the
+    /// tensors of a shard in the order of their data. Tensors that the index doesn't list, or lists
+    /// in another shard, are left out.
     ///
-    /// A shard that cannot be opened is one error, after which the next shard comes.
+    /// A shard that cannot be opened yields one error, and iteration continues with the next shard.
     pub fn tensors(&self) -> impl Iterator<Item = Result<FileTensor<'_>, FileError>> {
         (0..self.shards.len()).flat_map(move |shard| {
             let (table, error) = match self.table(shard) {
@@ -183,44 +184,44 @@ impl Shards {
             let len = table.as_ref().map_or(0, |table| table.len());
             let infos =
                 (0..len).filter_map(move |at| table.as_ref().and_then(|table| table.nth(at)));
-            let own = infos.filter(move |info| self.is_of(shard, info));
-            own.map(move |info| self.tensor_of(shard, info)).chain(error)
+            let listed = infos.filter(move |info| self.is_listed(shard, info));
+            listed.map(move |info| self.tensor_of(shard, info)).chain(error)
         })
     }
 
-    /// How many shards there are; one if the model is a single file.
+    /// Returns the number of shards, 1 if the model is a single file.
     #[must_use]
     pub fn shards(&self) -> usize {
         self.shards.len()
     }
 
-    /// The path of a shard, by its number. Empty if there is no such shard.
+    /// Returns the path of the shard with this number. Empty if there is no such shard.
     #[must_use]
     pub fn path(&self, shard: usize) -> &Path {
         self.shards.get(shard).map_or(Path::new(""), |shard| &shard.path)
     }
 
-    /// The table of a shard, by its number.
+    /// Returns the table of the shard with this number.
     ///
     /// # Errors
-    /// The shard cannot be opened, or what is wrong with it.
+    /// Returns an error if the shard cannot be opened or is invalid.
     pub fn table(&self, shard: usize) -> Result<Table<'_, '_>, FileError> {
         Ok(self.opened(shard)?.table.table())
     }
 
-    /// The index. `None` if the model is a single file.
+    /// Returns the index. `None` if the model is a single file.
     #[must_use]
     pub fn index(&self) -> Option<&WeightMap> {
         self.index.as_ref().map(|index| &index.map)
     }
 
-    /// The path of the index. `None` if the model is a single file.
+    /// Returns the path of the index. `None` if the model is a single file.
     #[must_use]
     pub fn index_path(&self) -> Option<&Path> {
         self.index.as_ref().map(|index| index.path.as_path())
     }
 
-    /// How many tensors there are, by the index if there is one.
+    /// Returns the number of tensors, as listed in the index if there is one.
     #[must_use]
     pub fn len(&self) -> usize {
         match &self.index {
@@ -229,14 +230,14 @@ impl Shards {
         }
     }
 
-    /// Whether there is no tensor.
+    /// Returns `true` if there are no tensors.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether a tensor that a shard has is one of the model's there.
-    fn is_of(&self, shard: usize, info: &TensorInfo<'_>) -> bool {
+    /// Returns `true` if the index lists a tensor in this shard, or if there is no index.
+    fn is_listed(&self, shard: usize, info: &TensorInfo<'_>) -> bool {
         match &self.index {
             Some(index) => index.map.shard_of(&info.name.to_cow()) == Some(shard),
             None => true,
@@ -254,7 +255,7 @@ impl Shards {
         Ok(FileTensor::new(self.path(shard), reader))
     }
 
-    /// A shard, its header read.
+    /// Returns a shard. Reads its header on first use.
     fn opened(&self, number: usize) -> Result<&Opened, FileError> {
         let missing = || FileError::new(self.path(number), FileErrorKind::NoModel);
         let shard = self.shards.get(number).ok_or_else(missing)?;
@@ -265,7 +266,7 @@ impl Shards {
         if shard.opened.set(opened).is_ok() {
             self.keep(number, file);
         }
-        // Set here, or by another thread.
+        // It was set above, or by another thread in the meantime.
         shard.opened.get().ok_or_else(missing)
     }
 
@@ -277,7 +278,7 @@ impl Shards {
         Ok((Arc::new(file), Opened { table, identity }))
     }
 
-    /// The open file of a shard, opened again if it is no longer kept.
+    /// Returns the open file of a shard. Opens it again if it was closed.
     fn descriptor(&self, number: usize, before: &Identity) -> Result<Arc<fs::File>, FileError> {
         {
             let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
@@ -299,7 +300,7 @@ impl Shards {
         Ok(file)
     }
 
-    /// Keeps a file open, in place of the one that was not used for the longest time.
+    /// Keeps a file open. Closes the least recently used file if there are too many.
     fn keep(&self, number: usize, file: Arc<fs::File>) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.push_back((number, file));
@@ -331,11 +332,11 @@ fn read_index(path: &Path, limits: &IndexLimits) -> Result<WeightMap, FileError>
         .map_err(|(error, text)| FileError::of_text(path, error.in_file(&text)))
 }
 
-/// By what a file is known to be the same as before.
+/// The properties that identify a file, to notice that another has taken its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Identity {
     len: u64,
-    /// Device and number on it.
+    /// The device and the inode number.
     #[cfg(unix)]
     inode: (u64, u64),
     #[cfg(not(unix))]

@@ -1,4 +1,4 @@
-//! Index against shards: everything in which they do not say the same.
+//! Compares an index with its shards, and reports every difference.
 
 use core::fmt;
 use core::ops::ControlFlow;
@@ -13,51 +13,51 @@ use crate::read::file::FileError;
 use crate::read::index::TotalSize;
 use crate::read::weight_map::WeightMap;
 
-/// One thing that [`Shards::verify`] found.
+/// A difference found by [`Shards::verify`].
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Finding {
-    /// What it is.
+    /// The kind of the difference.
     pub kind: FindingKind,
-    /// The file concerned: a shard, or the index.
+    /// The file concerned: a shard, the index, or a file that the index doesn't mention.
     pub path: PathBuf,
-    /// The tensor concerned, if it is about one.
+    /// The name of the tensor concerned, if there is one.
     pub tensor: Option<String>,
-    /// Whether the model is to be refused for it, by the [`IndexLimits`](crate::IndexLimits) that it
-    /// was opened with.
+    /// Whether the model must be refused because of it. This depends on the
+    /// [`IndexLimits`](crate::IndexLimits) that the model was opened with.
     pub refused: bool,
 }
 
-/// In what an index and its shards do not say the same.
+/// The kind of a difference between an index and its shards.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum FindingKind {
     /// A shard is missing, cannot be opened, or is invalid. Always refused.
     Shard(FileError),
-    /// The index lists a tensor as the shard's, which does not have it. Always refused.
+    /// The index lists a tensor in this shard, but the shard doesn't have it. Always refused.
     NotInShard,
-    /// The shard has a tensor that the index does not list.
+    /// The shard has a tensor that the index doesn't list.
     Unlisted,
-    /// The shard has a tensor that the index lists as another shard's.
+    /// The shard has a tensor that the index lists in another shard.
     ElsewhereToo {
-        /// The path of that shard.
+        /// The path of the other shard.
         listed: PathBuf,
     },
-    /// The index's `total_size` is not the sum of its tensors' bytes.
+    /// The index's `total_size` is not the size of its tensors.
     TotalSize {
-        /// What the index says.
+        /// The index's `total_size`.
         said: u64,
-        /// The sum.
+        /// The sum of the tensors' sizes in bytes.
         sum: u64,
     },
-    /// The index's `total_size` is no natural number below 2^64.
+    /// The index's `total_size` is not a natural number below 2^64.
     TotalSizeNotNatural,
-    /// The folder has a safetensors file that the index does not mention. Never refused.
+    /// The folder contains a safetensors file that the index doesn't mention. Never refused.
     Stray,
 }
 
 impl FindingKind {
-    /// A short name of the kind, stable across versions, for logs and scripts.
+    /// Returns a short name for logs and scripts, which is stable across versions.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -73,7 +73,7 @@ impl FindingKind {
 }
 
 impl Finding {
-    /// The finding without the path: one sentence that names the tensor.
+    /// Returns the finding without the path: one sentence that names the tensor, if there is one.
     #[must_use]
     pub fn sentence(&self) -> impl fmt::Display + '_ {
         Sentence(self)
@@ -115,11 +115,10 @@ impl fmt::Display for Sentence<'_> {
 }
 
 impl Shards {
-    /// Checks the index against the headers of all shards, and collects all findings. The model is
-    /// sound unless one of them is [`refused`](Finding::refused).
+    /// Checks the index against the headers of all shards, and returns all findings. The model is
+    /// valid unless one of them is [`refused`](Finding::refused).
     ///
-    /// Of the data nothing is read. Headers that were not open are read one after another and not
-    /// kept.
+    /// Reads no tensor data. Headers that were not read before are read one at a time and not kept.
     #[must_use]
     pub fn verify(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
@@ -130,7 +129,8 @@ impl Shards {
         findings
     }
 
-    /// As [`Shards::verify`]; gives each finding to a function as it is found, until that breaks.
+    /// Like [`Shards::verify`], but calls `each` with every finding as soon as it is found, until
+    /// it returns [`ControlFlow::Break`].
     pub fn verify_each<B>(
         &self,
         mut each: impl FnMut(Finding) -> ControlFlow<B>,
@@ -157,17 +157,17 @@ impl Shards {
                 }
             }
         }
-        let of_index = |kind| Finding {
+        let index_finding = |kind| Finding {
             kind,
             path: index.path.clone(),
             tensor: None,
             refused: !limits.any_total_size,
         };
         match (index.map.total_size(), sum) {
-            (TotalSize::Other, _) => each(of_index(FindingKind::TotalSizeNotNatural))?,
+            (TotalSize::Other, _) => each(index_finding(FindingKind::TotalSizeNotNatural))?,
             (TotalSize::Bytes(said), Some(sum)) if u128::from(said) != sum => {
                 let sum = u64::try_from(sum).unwrap_or(u64::MAX);
-                each(of_index(FindingKind::TotalSize { said, sum }))?;
+                each(index_finding(FindingKind::TotalSize { said, sum }))?;
             }
             _ => {}
         }
@@ -179,7 +179,7 @@ impl Shards {
         Finding { kind: FindingKind::Shard(error), path, tensor: None, refused: true }
     }
 
-    /// Runs something on a shard whose header has been read, or is read for this alone.
+    /// Runs a function on a shard. Reads its header if it has not been read, and doesn't keep it.
     fn with_opened<T>(&self, shard: usize, run: impl FnOnce(&Opened) -> T) -> Result<T, FileError> {
         if let Some(opened) = self.shards.get(shard).and_then(|shard| shard.opened.get()) {
             return Ok(run(opened));
@@ -188,7 +188,7 @@ impl Shards {
         Ok(run(&opened))
     }
 
-    /// Checks one shard, and tells how many bytes its listed tensors have.
+    /// Checks one shard. Returns the size of its listed tensors in bytes.
     fn verify_shard<B>(
         &self,
         shard: usize,
@@ -225,7 +225,7 @@ impl Shards {
         ControlFlow::Continue(bytes)
     }
 
-    /// Safetensors files beside the index that it does not mention.
+    /// Reports the safetensors files in the index's folder that it doesn't mention.
     fn strays<B>(
         &self,
         map: &WeightMap,
@@ -252,11 +252,11 @@ impl Shards {
     }
 }
 
-/// The names of an index, by shard.
+/// The names in an index, grouped by shard.
 struct Listed<'m> {
     names: Vec<Text<'m>>,
-    /// Where the names of each shard begin.
-    begins: Vec<usize>,
+    /// The position of each shard's first name.
+    starts: Vec<usize>,
 }
 
 impl<'m> Listed<'m> {
@@ -264,14 +264,14 @@ impl<'m> Listed<'m> {
         let mut pairs: Vec<(usize, Text<'m>)> =
             map.iter().map(|(name, shard)| (shard, name)).collect();
         pairs.sort_by_key(|(shard, _)| *shard);
-        let begins = (0..map.shards().len())
+        let starts = (0..map.shards().len())
             .map(|shard| pairs.partition_point(|(of, _)| *of < shard))
             .collect();
-        Listed { names: pairs.into_iter().map(|(_, name)| name).collect(), begins }
+        Listed { names: pairs.into_iter().map(|(_, name)| name).collect(), starts }
     }
 
     fn of_shard(&self, shard: usize) -> &[Text<'m>] {
-        let begin = |shard| self.begins.get(shard).copied().unwrap_or(self.names.len());
-        self.names.get(begin(shard)..begin(shard.saturating_add(1))).unwrap_or_default()
+        let start = |shard| self.starts.get(shard).copied().unwrap_or(self.names.len());
+        self.names.get(start(shard)..start(shard.saturating_add(1))).unwrap_or_default()
     }
 }
