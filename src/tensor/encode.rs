@@ -223,6 +223,7 @@ fn shift_rounding(value: u64, shift: u32) -> u64 {
 mod tests {
     use super::*;
     use std::prelude::v1::*;
+    use std::vec;
 
     /// Returns all finite values of a format in ascending order, and the infinity, as converted by
     /// `half`.
