@@ -39,7 +39,7 @@ pub struct Tables {
 impl Tables {
     /// Prints a table's heading, unless the filter excludes it. Returns whether it was printed.
     pub fn title(&self, title: &str) -> bool {
-        let wanted = self.filter.as_ref().map_or(true, |word| title.contains(word.as_str()));
+        let wanted = self.filter.as_ref().is_none_or(|word| title.contains(word.as_str()));
         if wanted {
             println!("\n{title}\n| case | ours | peer | ratio |\n|---|---|---|---|");
         }
