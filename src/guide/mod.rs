@@ -16,39 +16,39 @@
 
 // Only rustdoc sees these modules. The imports make short intra-doc links work in the pages.
 
-#[doc = include_str!("reading.md")]
 pub mod reading {
+    #![doc = include_str!("reading.md")]
     use crate::*;
 }
-#[doc = include_str!("writing.md")]
 pub mod writing {
+    #![doc = include_str!("writing.md")]
     use crate::*;
 }
-#[doc = include_str!("sharded.md")]
 pub mod sharded {
+    #![doc = include_str!("sharded.md")]
     use crate::*;
 }
-#[doc = include_str!("embedded.md")]
 pub mod embedded {
+    #![doc = include_str!("embedded.md")]
     use crate::*;
 }
-#[doc = include_str!("program.md")]
 pub mod program {
+    #![doc = include_str!("program.md")]
     use crate::*;
 }
-#[doc = include_str!("limits.md")]
 pub mod limits {
+    #![doc = include_str!("limits.md")]
     use crate::*;
 }
-#[doc = include_str!("migrating.md")]
 pub mod migrating {
+    #![doc = include_str!("migrating.md")]
     use crate::*;
 }
-#[doc = include_str!("performance.md")]
 pub mod performance {
+    #![doc = include_str!("performance.md")]
     use crate::*;
 }
-#[doc = include_str!("architecture.md")]
 pub mod architecture {
+    #![doc = include_str!("architecture.md")]
     use crate::*;
 }
