@@ -18,6 +18,10 @@ mod read;
 mod write;
 #[doc(hidden)]
 pub mod internals;
+// Pages of documentation, without code.
+#[cfg(all(doc, feature = "std"))]
+#[cfg_attr(not(feature = "mmap"), allow(rustdoc::broken_intra_doc_links))]
+pub mod guide;
 
 pub use base::dtype::{Dtype, DtypeClass, DtypeSet, ParseDtypeError};
 pub use base::error::{
