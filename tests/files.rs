@@ -19,7 +19,7 @@ use support::paths;
 use support::rng::Rng;
 use support::temp::Temp;
 
-/// A file of an F32 tensor `t` with the values 0, 1, 2, …, and an F16 tensor `h`, both of length `len`.
+/// A file of an F32 tensor `t` with the values 0, 1, 2, … and an F16 tensor `h`, of length `len`.
 fn numbers(len: usize) -> Vec<u8> {
     let data: Vec<u8> = (0..len).flat_map(|i| (i as f32).to_le_bytes()).collect();
     let bytes = data.len();
