@@ -1,8 +1,8 @@
 //! Promise: a whole network computes the same numbers from this crate's views, and from data read
 //! through a source, as another engine computes with another reader.
 //!
-//! The expected numbers are in tests/golden/silero_vad.json, which names their origin. Fetch the model
-//! with `python3 tests/oracle/fetch.py`, then run `cargo test --test forward -- --ignored`.
+//! The expected numbers are in tests/golden/silero_vad.json, which names their origin. Fetch the
+//! model with `python3 tests/oracle/fetch.py`, then run `cargo test --test forward -- --ignored`.
 
 #![allow(clippy::restriction, clippy::pedantic, missing_docs, unreachable_pub)]
 

@@ -1,8 +1,8 @@
 //! Promise: memory use is bounded by the size of the header or of the index, whatever it contains.
 //! Sizes that a file only claims don't count.
 //!
-//! The allocator counts per thread, so tests don't disturb each other. It fails allocations beyond a
-//! test's limit.
+//! The allocator counts per thread, so tests don't disturb each other. Allocations beyond a test's
+//! limit fail.
 
 #![cfg(feature = "std")]
 #![allow(clippy::restriction, clippy::pedantic, missing_docs, unreachable_pub)]
@@ -24,7 +24,7 @@ use support::{corpus, file, hostile};
 const SMALL: usize = 16 << 10;
 
 /// Peak bytes per header byte, in addition to `SMALL`, for types that keep the header: the header
-/// itself and 40 bytes per slot. A tensor's entry has at least 49 bytes, but a `__metadata__` entry,
+/// itself and 40 bytes per slot. A tensor's entry has at least 49 bytes. A `__metadata__` entry,
 /// which needs a slot for the search for duplicates, can have as few as 9.
 const HEADER_FACTOR: f64 = 5.5;
 
