@@ -60,7 +60,7 @@ fn corpus_differences_are_known() {
 }
 
 #[test]
-fn each_difference_has_a_file_that_shows_it() {
+fn differences_in_handmade_files_are_known() {
     let nested = |levels: usize| {
         let (open, close) = ("[".repeat(levels - 2), "]".repeat(levels - 2));
         let entry = format!(r#""dtype":"U8","shape":[0],"data_offsets":[0,0],"x":{open}{close}"#);

@@ -125,7 +125,7 @@ fn the_reference_writes_the_same_bytes() {
         match safetensors::serialize(theirs, map) {
             Ok(file) if broken => safetensors::SafeTensors::deserialize(&file).is_err(),
             Ok(expected) => serialize(model.views(), metadata(&model)).unwrap() == expected,
-            // The reference multiplies dimensions in order, so even an empty shape can overflow.
+            // The reference multiplies dimensions in order, so an empty tensor's shape can overflow.
             Err(safetensors::SafeTensorError::ValidationOverflow) => {
                 model.tensors.iter().any(|spec| spec.shape.contains(&u64::MAX))
             }
