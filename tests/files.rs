@@ -122,7 +122,7 @@ fn random_models_read_the_same_from_disk() {
 /// Cases `big-5gib` (its second tensor begins above 4 GiB) and `big-600mb` (its tensor has more
 /// bits than a `u32` can count, which on 32-bit targets is the case `run-bits-32`).
 #[test]
-fn large_files() {
+fn large_files_are_readable() {
     let temp = Temp::new();
     let open = |header: &str, data_len: u64, end: &[u8]| {
         let begin = support::file::file(header, &[]);

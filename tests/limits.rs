@@ -79,7 +79,7 @@ fn a_132_mb_header_parses_with_a_raised_limit() {
 }
 
 #[test]
-fn header_bytes() {
+fn header_size_is_limited() {
     for preset in PRESETS {
         // Only TIGHT's own limit is small enough to test with real headers.
         let small = with(preset, |limits| limits.header_bytes = 300);
@@ -114,7 +114,7 @@ fn the_default_header_limit_is_100_million_bytes() {
 }
 
 #[test]
-fn depth() {
+fn depth_is_limited() {
     for (mut limits, depth) in [(Limits::DEFAULT, 128), (Limits::STRICT, 128), (Limits::TIGHT, 8)] {
         assert_eq!(limits.depth, depth);
         limits.unknown_keys = true;
@@ -131,7 +131,7 @@ fn depth() {
 }
 
 #[test]
-fn tensors() {
+fn tensor_count_is_limited() {
     let make = |limit: u32| {
         move |more: usize| {
             let tensors: Vec<String> =
@@ -151,7 +151,7 @@ fn tensors() {
 }
 
 #[test]
-fn metadata_entries() {
+fn metadata_entries_are_limited() {
     let make = |limit: u32| {
         move |more: usize| {
             let entries = (0..limit as usize + more).map(|i| (i.to_string(), String::new()));
@@ -171,7 +171,7 @@ fn metadata_entries() {
 }
 
 #[test]
-fn strings() {
+fn string_lengths_are_limited() {
     let too_long =
         |what, limit: u32| ErrorKind::StringTooLong { what, len: u64::from(limit) + 1, limit };
     // A string's length counts its decoded bytes, however its characters are spelled.
@@ -232,7 +232,7 @@ fn strings() {
 }
 
 #[test]
-fn rank() {
+fn rank_is_limited() {
     let make = |limit: u32| {
         move |more: usize| {
             let shape = vec!["1"; limit as usize + more].join(",");
@@ -251,7 +251,7 @@ fn rank() {
 }
 
 #[test]
-fn integers() {
+fn integers_are_limited() {
     let sized = |len: u64| {
         let header =
             format!(r#"{{"t":{{"dtype":"U8","shape":[{len}],"data_offsets":[0,{len}]}}}}"#);
@@ -295,7 +295,7 @@ fn integers() {
 }
 
 #[test]
-fn dtypes() {
+fn dtypes_are_limited() {
     for dtype in Dtype::ALL {
         let file = file::zeros(
             format!(
@@ -319,7 +319,7 @@ fn dtypes() {
 }
 
 #[test]
-fn dequant_elements() {
+fn elements_per_call_are_limited() {
     assert_eq!(Limits::TIGHT.dequant_elements, 134_217_728);
     let file = file::zeros(format!("{{{}}}", file::u8_entry("t", 0, 10)), 10);
     let limits = with(Limits::TIGHT, |limits| limits.dequant_elements = 4);
@@ -345,7 +345,7 @@ fn dequant_elements() {
 }
 
 #[test]
-fn rules() {
+fn each_rule_can_be_relaxed() {
     let entry = empty("t");
     let around = |before: &str, after: &str| file::file(format!("{before}{{{entry}}}{after}"), &[]);
     let unknown =
