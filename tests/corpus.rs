@@ -1,5 +1,5 @@
-//! Promise: every file of the corpus gets the right verdict, by default and under strict rules, for
-//! its own reason, and those accepted hold what they should, to the bit.
+//! Promise: every corpus file gets the expected verdict and error under default and strict limits,
+//! and accepted files contain the expected tensors and values, bit for bit.
 
 #![allow(clippy::restriction, clippy::pedantic, missing_docs, unreachable_pub)]
 
@@ -21,7 +21,7 @@ fn verdict(case: &Case, limits: &Limits) -> (&'static str, Option<Reason>) {
 }
 
 #[test]
-fn verdicts_and_their_reasons() {
+fn verdicts_and_errors_match_the_manifest() {
     let mut wrong = Vec::new();
     let mut count = 0;
     for case in corpus::files() {
@@ -36,12 +36,12 @@ fn verdicts_and_their_reasons() {
             wrong.push(format!("{}: errors {default_error:?} {strict_error:?}", case.id));
         }
     }
-    assert_eq!(count, 209, "cases that are files");
+    assert_eq!(count, 209, "number of file cases");
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
 
 #[test]
-fn accepted_files_hold_what_they_should() {
+fn accepted_files_contain_the_expected_tensors() {
     let mut count = 0;
     for case in corpus::files().iter().filter(|case| case.default == "accept") {
         let view = case.view.as_ref().unwrap_or_else(|| panic!("{}: no view", case.id));
@@ -69,11 +69,11 @@ fn accepted_files_hold_what_they_should() {
         }
         count += 1;
     }
-    assert_eq!(count, 74, "cases accepted");
+    assert_eq!(count, 74, "number of accepted cases");
 }
 
 #[test]
-fn values_are_right_to_the_bit() {
+fn values_match_bit_for_bit() {
     let mut count = 0;
     for case in corpus::files() {
         for (name, values) in case.values.iter().flatten() {
@@ -89,21 +89,26 @@ fn values_are_right_to_the_bit() {
                     "-nan" => nan && value.is_sign_negative(),
                     bits => {
                         let bits = u32::from_str_radix(bits, 16).unwrap();
-                        // The processor's conversion of F16 makes a signalling NaN quiet.
+                        // Hardware F16 conversion can quiet a signalling NaN.
                         let quiet =
                             nan && case.id == "val-f16" && value.to_bits() == bits | 0x0040_0000;
                         value.to_bits() == bits || quiet
                     }
                 };
-                assert!(right, "{} {name}[{i}]: {:08x}, not {expected}", case.id, value.to_bits());
+                assert!(
+                    right,
+                    "{} {name}[{i}]: {:08x}, expected {expected}",
+                    case.id,
+                    value.to_bits()
+                );
             }
             count += 1;
         }
     }
-    assert_eq!(count, 18, "tensors with values");
+    assert_eq!(count, 18, "number of tensors with values");
 }
 
-/// The kind of error, or the shape and bytes of the slice.
+/// Returns the slice's shape and bytes, or the error kind.
 fn slice(
     view: &TensorView<'_>,
     indexers: &[TensorIndexer],
@@ -112,9 +117,9 @@ fn slice(
     Ok((slice.shape().collect(), slice.iter().flatten().copied().collect()))
 }
 
-/// The cases of calls rather than files, each by its id.
+/// The API cases. Each is recorded by its id, so that none is left out.
 #[test]
-fn calls() {
+fn api_cases() {
     let bytes: [u8; 8] = [0, 1, 2, 3, 4, 5, 6, 7];
     let vector = TensorView::new(Dtype::U8, &[8], &bytes).unwrap();
     let matrix = TensorView::new(Dtype::U8, &[2, 4], &bytes).unwrap();
@@ -140,13 +145,13 @@ fn calls() {
     assert_eq!(slice(&vector, &[(8..).into()]), Ok((vec![0], vec![])));
 
     case("api-slice-usize-max");
-    let most = u64::MAX;
+    let max = u64::MAX;
     let out = |index| Err(ErrorKind::IndexOutOfRange { dimension: 0, index, size: 8 });
-    assert_eq!(slice(&vector, &[most.into()]), out(most));
-    assert_eq!(slice(&vector, &[(..=most).into()]), out(most));
+    assert_eq!(slice(&vector, &[max.into()]), out(max));
+    assert_eq!(slice(&vector, &[(..=max).into()]), out(max));
     assert_eq!(
-        slice(&vector, &[(most..).into()]),
-        Err(ErrorKind::IndexReversed { dimension: 0, start: most, stop: 8 })
+        slice(&vector, &[(max..).into()]),
+        Err(ErrorKind::IndexReversed { dimension: 0, start: max, stop: 8 })
     );
 
     case("api-slice-huge-zero");
@@ -189,11 +194,10 @@ fn bytes_of(len: usize) -> Vec<u8> {
     vec![0; len]
 }
 
-/// The cases that other files than this one cover, each by the name of the file, which names the
-/// case, so that none is forgotten.
+/// Checks that every remaining case has a test file that mentions its id.
 #[test]
 fn every_case_is_covered() {
-    let elsewhere = [
+    let covered_by = [
         ("big-5gib", "files"),
         ("big-600mb", "files"),
         ("run-bits-32", "files"),
@@ -209,24 +213,29 @@ fn every_case_is_covered() {
         ("write-pad-spaces", "writing"),
         ("write-size-mismatch", "writing"),
     ];
-    let place = |id: &str| elsewhere.iter().find(|(case, _)| *case == id).map(|(_, file)| *file);
+    let test_file =
+        |id: &str| covered_by.iter().find(|(case, _)| *case == id).map(|(_, file)| *file);
     let cases = corpus::cases();
     assert_eq!(cases.len(), 258);
     let tests = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
-    let names = |file: &str, id: &str| {
+    let mentions = |file: &str, id: &str| {
         std::fs::read_to_string(tests.join(file).with_extension("rs")).unwrap().contains(id)
     };
     for case in cases.iter().filter(|case| !case.is_file() && case.kind != "api") {
         let by_shards = case.id.starts_with("index-").then_some("shards");
-        let file = by_shards.or(place(&case.id));
-        let file = file.unwrap_or_else(|| panic!("{} is covered nowhere", case.id));
-        assert!(by_shards.is_some() || names(file, &case.id), "{file} does not name {}", case.id);
+        let file = by_shards.or(test_file(&case.id));
+        let file = file.unwrap_or_else(|| panic!("no test file covers {}", case.id));
+        assert!(
+            by_shards.is_some() || mentions(file, &case.id),
+            "{file} does not mention {}",
+            case.id
+        );
     }
 }
 
-/// The naive twin agrees with the corpus too, so that it may judge elsewhere.
+/// The naive implementation matches the corpus, so other tests can compare with it.
 #[test]
-fn the_naive_twin_is_right() {
+fn the_naive_implementation_matches_the_corpus() {
     for case in corpus::files().iter().filter(|case| case.values.is_some()) {
         let bytes = case.bytes();
         let mut slots = [TensorSlot::EMPTY; 8];
@@ -234,8 +243,12 @@ fn the_naive_twin_is_right() {
         for (name, view) in &tensors {
             let mut out = vec![0.0; view.elements() as usize];
             view.dequant_into(&mut out).unwrap();
-            let twin = naive::widen(view.dtype(), view.data());
-            assert!(out.iter().zip(&twin).all(|(a, b)| naive::same(*a, *b)), "{} {name}", case.id);
+            let expected = naive::widen(view.dtype(), view.data());
+            assert!(
+                out.iter().zip(&expected).all(|(a, b)| naive::same(*a, *b)),
+                "{} {name}",
+                case.id
+            );
         }
     }
 }

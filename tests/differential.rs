@@ -1,5 +1,5 @@
-//! Promise: where this crate and the reference differ on a file, the difference is one of those
-//! that are known and meant, each by its name; where both accept, they tell the same of it.
+//! Promise: where this crate and the reference implementation disagree about a file, the
+//! disagreement is a known and intended one. Where both accept a file, they read the same content.
 
 #![allow(clippy::restriction, clippy::pedantic, missing_docs, unreachable_pub)]
 
@@ -19,7 +19,7 @@ fn compare(file: &[u8]) -> Result<Option<Difference>, String> {
     reference::compare(file, paths::read(file, &Limits::DEFAULT))
 }
 
-/// Compares many files and returns the differences that were seen.
+/// Compares many files. Returns each kind of difference with the first file that shows it.
 fn compare_all(files: impl Iterator<Item = (String, Vec<u8>)>) -> BTreeMap<Difference, String> {
     let mut seen = BTreeMap::new();
     for (id, file) in files {
@@ -34,7 +34,7 @@ fn compare_all(files: impl Iterator<Item = (String, Vec<u8>)>) -> BTreeMap<Diffe
     seen
 }
 
-/// Runs a test without the reference's panics on the screen.
+/// Runs a test without printing the reference's panics.
 fn quietly<T>(test: impl FnOnce() -> T) -> T {
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
@@ -47,7 +47,7 @@ fn quietly<T>(test: impl FnOnce() -> T) -> T {
 }
 
 #[test]
-fn on_the_corpus() {
+fn corpus_differences_are_known() {
     let seen = quietly(|| {
         compare_all(corpus::files().into_iter().map(|case| (case.id.clone(), case.bytes())))
     });
@@ -60,13 +60,13 @@ fn on_the_corpus() {
 }
 
 #[test]
-fn on_files_made_for_each_difference() {
+fn differences_in_handmade_files_are_known() {
     let nested = |levels: usize| {
         let (open, close) = ("[".repeat(levels - 2), "]".repeat(levels - 2));
         let entry = format!(r#""dtype":"U8","shape":[0],"data_offsets":[0,0],"x":{open}{close}"#);
         file::file(format!(r#"{{"t":{{{entry}}}}}"#), &[])
     };
-    // Ends that add up to 2^64 - 1, so that the file's length overflows.
+    // The data ends at 2^64 - 1, so the file length overflows.
     let most = u64::MAX;
     let wraps = format!(r#"{{"t":{{"dtype":"U8","shape":[{most}],"data_offsets":[0,{most}]}}}}"#);
     use Difference as D;
@@ -91,7 +91,7 @@ fn on_files_made_for_each_difference() {
 }
 
 #[test]
-fn on_random_files_and_damaged_ones() {
+fn differences_in_random_and_damaged_files_are_known() {
     let rounds = if cfg!(debug_assertions) { 3_000 } else { 30_000 };
     let mut rng = Rng(20_240_611);
     let files = (0..rounds).flat_map(|i| {
@@ -104,12 +104,12 @@ fn on_random_files_and_damaged_ones() {
             .collect::<Vec<_>>()
     });
     let seen = quietly(|| compare_all(files));
-    // Damage makes at least these of the differences that are possible.
+    // The damaged files show at least one of these differences.
     let empty = [Difference::EmptyShapeOverflow, Difference::Beyond32Bits];
     assert!(empty.iter().any(|difference| seen.contains_key(difference)), "{seen:?}");
 }
 
-/// Changes a few bytes of a header, keeping its length right, or cuts or lengthens the file.
+/// Changes a few bytes of a header and updates its length, or shortens or extends the data.
 fn damage(file: &[u8], rng: &mut Rng) -> Vec<u8> {
     let header_len = u64::from_le_bytes(*file.first_chunk().unwrap()) as usize;
     let (mut header, mut data) =
@@ -124,7 +124,7 @@ fn damage(file: &[u8], rng: &mut Rng) -> Vec<u8> {
             1 => header.insert(at, *rng.choose(b"{}[],:\"\\0123456789-.eu \0")),
             2 => drop(header.remove(at)),
             3 => {
-                // A piece of it once more, somewhere else.
+                // Repeat part of the header somewhere else.
                 let piece = header[at..(at + rng.below(120)).min(header.len())].to_vec();
                 let to = rng.below(header.len());
                 header.splice(to..to, piece);

@@ -1,5 +1,5 @@
-//! Promise: changing a file's metadata changes nothing else, moves no data where the header has
-//! room, and leaves the file as it was where it is not allowed.
+//! Promise: editing a file's metadata changes nothing else, doesn't move the data if the header has
+//! room, and leaves the file unchanged if the edit is refused.
 
 #![cfg(feature = "std")]
 #![allow(clippy::restriction, clippy::pedantic, missing_docs, unreachable_pub)]
@@ -22,29 +22,29 @@ use support::temp::Temp;
 
 type Map = BTreeMap<String, String>;
 
-fn map_of(file: &[u8]) -> Option<Map> {
+fn metadata_map(file: &[u8]) -> Option<Map> {
     let tensors = SafeTensors::deserialize(file).unwrap();
     let metadata = tensors.metadata()?;
     Some(metadata.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect())
 }
 
-/// All that a file holds but its metadata.
-fn rest_of(file: &[u8]) -> Vec<(String, String, Vec<u8>)> {
+/// Everything in a file except its metadata: names, dtypes and shapes, and data.
+fn tensors_of(file: &[u8]) -> Vec<(String, String, Vec<u8>)> {
     let tensors = SafeTensors::deserialize(file).unwrap();
-    let rest = tensors.iter().map(|(name, view)| {
+    let contents = tensors.iter().map(|(name, view)| {
         (name.to_string(), format!("{} {}", view.dtype(), view.shape()), view.data().to_vec())
     });
-    rest.collect()
+    contents.collect()
 }
 
 #[test]
-fn nothing_else_changes() {
+fn metadata_edits_change_nothing_else() {
     fn property(model: Model, seed: u64) -> bool {
         let temp = Temp::new();
         let (old, _) = model.write();
         let path = temp.write("model.safetensors", &old);
         let mut rng = Rng(seed);
-        let mut expected = map_of(&old).unwrap_or_default();
+        let mut expected = metadata_map(&old).unwrap_or_default();
         let mut edit = MetadataEdit::new();
         if rng.once_in(6) {
             edit.clear();
@@ -64,8 +64,8 @@ fn nothing_else_changes() {
         }
         let edited = edit.apply(&path).unwrap();
         let new = std::fs::read(&path).unwrap();
-        assert_eq!(map_of(&new).unwrap_or_default(), expected);
-        assert_eq!(rest_of(&new), rest_of(&old));
+        assert_eq!(metadata_map(&new).unwrap_or_default(), expected);
+        assert_eq!(tensors_of(&new), tensors_of(&old));
         let start = |file: &[u8]| 8 + u64::from_le_bytes(*file.first_chunk().unwrap());
         match edited {
             Edited::Unchanged => assert!(new == old),
@@ -75,7 +75,7 @@ fn nothing_else_changes() {
             }
             _ => unreachable!(),
         }
-        // Once more, it is so already.
+        // The same edit again changes nothing.
         assert_eq!(edit.apply(&path).unwrap(), Edited::Unchanged);
         assert_eq!(std::fs::read_dir(temp.path()).unwrap().count(), 1);
         true
@@ -84,9 +84,9 @@ fn nothing_else_changes() {
     QuickCheck::new().tests(tests).quickcheck(property as fn(Model, u64) -> bool);
 }
 
-/// Headers of one tensor, and what they become when the key `k` is set to `v`.
+/// Pairs of a header and what it becomes when the key `k` is set to `v`.
 #[test]
-fn the_header_is_spliced() {
+fn edits_keep_the_rest_of_the_header_text() {
     let entry = r#""t":{"dtype":"U8","x":[1, {}],"shape":[1],"data_offsets":[0,1]}"#;
     let new = r#""__metadata__":{"k":"v"}"#;
     let cases = [
@@ -121,7 +121,7 @@ fn the_header_is_spliced() {
     let expected = format!("{header:width$}", width = (8 + header.len()).next_multiple_of(8) - 8);
     assert_eq!(std::fs::read(&path).unwrap()[8..], *expected.as_bytes());
     assert_eq!(MetadataEdit::new().remove("k").apply(&path).unwrap(), Edited::InPlace);
-    assert_eq!(map_of(&std::fs::read(&path).unwrap()), Some(Map::new()));
+    assert_eq!(metadata_map(&std::fs::read(&path).unwrap()), Some(Map::new()));
 }
 
 fn aligned(align: u64) -> Vec<u8> {
@@ -133,7 +133,7 @@ fn aligned(align: u64) -> Vec<u8> {
 }
 
 #[test]
-fn the_alignment_of_the_data_stays() {
+fn rewriting_keeps_the_data_alignment() {
     let temp = Temp::new();
     for align in [1, 8, 64, 4096] {
         let path = temp.write("model.safetensors", aligned(align));
@@ -146,22 +146,22 @@ fn the_alignment_of_the_data_stays() {
 }
 
 #[test]
-fn what_is_not_allowed_changes_nothing() {
+fn refused_edits_leave_the_file_unchanged() {
     let temp = Temp::new();
     let old = aligned(4096);
     let path = temp.write("model.safetensors", &old);
-    let mut go_on = |_: safetensors_zero::Progress| ControlFlow::Continue(());
+    let mut proceed = |_: safetensors_zero::Progress| ControlFlow::Continue(());
     let mut limits = Limits::TIGHT;
     limits.dtypes = Limits::DEFAULT.dtypes;
     limits.metadata_value_bytes = 3;
     let error =
-        MetadataEdit::new().set("k", "four").apply_with(&path, &limits, &mut go_on).unwrap_err();
+        MetadataEdit::new().set("k", "four").apply_with(&path, &limits, &mut proceed).unwrap_err();
     assert!(matches!(error.refusal(), Some(ErrorKind::StringTooLong { len: 4, .. })), "{error}");
     limits = Limits::DEFAULT;
     limits.header_bytes = 4096;
     let long = "v".repeat(4096);
     let error =
-        MetadataEdit::new().set("k", &long).apply_with(&path, &limits, &mut go_on).unwrap_err();
+        MetadataEdit::new().set("k", &long).apply_with(&path, &limits, &mut proceed).unwrap_err();
     assert!(matches!(error.refusal(), Some(ErrorKind::HeaderTooLarge { .. })), "{error}");
     let mut stop = |_: safetensors_zero::Progress| ControlFlow::Break(());
     let edit = MetadataEdit::new().set("k", &long).clone();
@@ -177,9 +177,9 @@ fn what_is_not_allowed_changes_nothing() {
     assert_eq!(std::fs::read_dir(temp.path()).unwrap().count(), 2);
 }
 
-/// In place means that not even a file of 5 GiB is read; here one that takes no room on the disk.
+/// An edit in place doesn't read the data, so it works on a 5 GiB file. The file here is sparse.
 #[test]
-fn data_are_not_moved_where_the_header_has_room() {
+fn data_is_not_moved_if_the_header_has_room() {
     const LEN: u64 = 5 << 30;
     let temp = Temp::new();
     let entry = format!(r#"{{"t":{{"dtype":"U8","shape":[{LEN}],"data_offsets":[0,{LEN}]}}}}"#);
@@ -195,7 +195,7 @@ fn data_are_not_moved_where_the_header_has_room() {
 
 #[cfg(unix)]
 #[test]
-fn links_are_followed_and_permissions_kept() {
+fn edits_follow_links_and_keep_permissions() {
     use std::os::unix::fs::{symlink, PermissionsExt};
     let temp = Temp::new();
     let path = temp.write("blob", aligned(8));

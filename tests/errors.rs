@@ -1,5 +1,5 @@
-//! Promise: an error says in one plain sentence what is wrong, where, and in which tensor, and its
-//! name and numbers can be relied upon.
+//! Promise: an error message is one plain sentence that says what is wrong, where, and in which
+//! tensor. Its kind and the numbers in it are stable.
 
 #![allow(clippy::restriction, clippy::pedantic, missing_docs, unreachable_pub)]
 
@@ -16,19 +16,19 @@ fn parse(file: &[u8], limits: &Limits) -> Error {
     SafeTensors::parse_with(file, &mut slots, limits).unwrap_err()
 }
 
-/// A file's error as people read it.
+/// Returns the error message for a file.
 fn says(file: &[u8], limits: &Limits) -> String {
     parse(file, limits).in_file(file).to_string()
 }
 
-/// What is said of an entry `t` with these fields.
+/// Returns the error message for a file whose entry `t` has these fields.
 fn entry(fields: &str) -> String {
     let file = file::zeros(format!(r#"{{"t":{{{fields}}}}}"#), 4);
     says(&file, &Limits::DEFAULT)
 }
 
 #[test]
-fn of_frames_and_texts() {
+fn frame_and_header_text_messages() {
     let cases: [(&[u8], &str); 12] = [
         (b"", "the file has 0 bytes, fewer than the 8 of the header length it has to begin with (byte 0)"),
         (b"\x01\0\0", "the file has 3 bytes, fewer than the 8 of the header length it has to begin with (byte 0)"),
@@ -56,7 +56,7 @@ fn of_frames_and_texts() {
         strict(r#"{"__metadata__":null}"#),
         "the metadata has to be an object, not null (byte 24)"
     );
-    // A header of a zip archive that is long enough to be one of safetensors.
+    // A zip archive large enough that its first 8 bytes are a possible header length.
     let mut zip = b"PK\x03\x04\0\0\0\0not JSON".to_vec();
     zip.resize(0x0403_4b50 + 8, 0);
     let sentence = "this is no safetensors file: it looks like a zip archive, such as PyTorch's own format (byte 0)";
@@ -64,7 +64,7 @@ fn of_frames_and_texts() {
 }
 
 #[test]
-fn of_json() {
+fn json_messages() {
     let cases = [
         ("", "tensor \"t\": the entry has no `dtype` (byte 13)"),
         (r#""dtype":"U8","#, "tensor \"t\": expected a key in quotes, found `}` (byte 27)"),
@@ -105,7 +105,7 @@ fn of_json() {
 }
 
 #[test]
-fn of_entries() {
+fn entry_messages() {
     let cases = [
         (r#""dtype":"F32","shape":[1]"#, "tensor \"t\": the entry has no `data_offsets` (byte 13)"),
         (r#""dtype":"F32","dtype":"F32""#, "tensor \"t\": the entry has `dtype` twice (byte 29)"),
@@ -139,7 +139,7 @@ fn of_entries() {
 }
 
 #[test]
-fn of_entries_together() {
+fn messages_about_several_entries() {
     let header = |members: &[String], len| file::zeros(format!("{{{}}}", members.join(",")), len);
     let (a, b) = (u8_entry("a", 0, 4), u8_entry("b", 4, 4));
     let cases = [
@@ -156,7 +156,7 @@ fn of_entries_together() {
     for (file, sentence) in cases {
         assert_eq!(says(&file, &Limits::DEFAULT), sentence);
     }
-    // Out of order, without slots, which one is wrong is not known.
+    // Without slots, a scan of unordered entries can't say which one is wrong.
     let shuffled = header(&[b, u8_entry("c", 5, 3), a], 8);
     let (header, _) = Header::of_file(&shuffled, &Limits::DEFAULT).unwrap();
     let error = header.scan().finish().unwrap_err();
@@ -167,7 +167,7 @@ fn of_entries_together() {
 }
 
 #[test]
-fn of_limits() {
+fn limit_messages() {
     let say = |change: fn(&mut Limits), header: &str| {
         let mut limits = Limits::DEFAULT;
         change(&mut limits);
@@ -207,7 +207,7 @@ fn of_limits() {
 }
 
 #[test]
-fn of_calls() {
+fn call_messages() {
     let file = file::zeros(format!("{{{}}}", u8_entry("t", 0, 6)), 6);
     let too_few = SafeTensors::parse(&file, &mut []).unwrap_err();
     assert_eq!(too_few.to_string(), "the header needs 1 slots, but 0 were given");
@@ -252,7 +252,7 @@ fn of_calls() {
     let wrong = f4.as_slice::<f32>().unwrap_err();
     assert_eq!(wrong.to_string(), "the elements are of dtype F4, not F32");
 
-    // Of nine neighbouring bytes one is at an odd address, and one at an even one.
+    // One of the first two bytes has an odd address.
     let bytes = [0; 9];
     let odd = usize::from(bytes.as_ptr().align_offset(2) == 0);
     let misaligned = TensorView::new(Dtype::F32, &[2], &bytes[odd..odd + 8]).unwrap();
@@ -275,7 +275,7 @@ fn of_calls() {
 }
 
 #[test]
-fn names_are_made_harmless_and_short() {
+fn names_in_messages_are_escaped_and_shortened() {
     let hostile = "a\\n\\u001b[2J\\u202e\\u0000\u{200b}'\\\"\\\\";
     let file = file::file(format!(r#"{{"{hostile}":0}}"#), &[]);
     let sentence = says(&file, &Limits::DEFAULT);
@@ -290,7 +290,7 @@ fn names_are_made_harmless_and_short() {
 }
 
 #[test]
-fn names_are_found_in_any_bytes_without_harm() {
+fn messages_tolerate_bytes_of_another_file() {
     let file = file::file(r#"{"name":0}"#, &[]);
     let error = parse(&file, &Limits::DEFAULT);
     assert_eq!(error.tensor(), Some(10..14));
@@ -304,7 +304,7 @@ fn names_are_found_in_any_bytes_without_harm() {
 }
 
 #[test]
-fn of_frames_that_come_alone() {
+fn errors_without_the_whole_file() {
     let limits = Limits::DEFAULT;
     let error = Frame::parse(b"<!DOCTYP", 5000, &limits).unwrap_err();
     assert_eq!(

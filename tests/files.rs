@@ -1,5 +1,5 @@
-//! Promise: a file on disk is read as the same bytes in memory are, whatever its size, and what is no
-//! file or does not stay one is an error.
+//! Promise: a file on disk of any size reads the same as its bytes in memory. A path that isn't a
+//! regular file, or a file that shrinks while it is open, is an error.
 
 #![cfg(feature = "std")]
 #![allow(clippy::restriction, clippy::pedantic, missing_docs, unreachable_pub)]
@@ -19,7 +19,7 @@ use support::paths;
 use support::rng::Rng;
 use support::temp::Temp;
 
-/// A file of one F32 tensor with these values, and others around it.
+/// A file of an F32 tensor `t` with the values 0, 1, 2, … and an F16 tensor `h`, of length `len`.
 fn numbers(len: usize) -> Vec<u8> {
     let data: Vec<u8> = (0..len).flat_map(|i| (i as f32).to_le_bytes()).collect();
     let bytes = data.len();
@@ -31,7 +31,7 @@ fn numbers(len: usize) -> Vec<u8> {
 }
 
 #[test]
-fn every_file_of_the_corpus_says_the_same_on_disk() {
+fn corpus_files_read_the_same_from_disk() {
     for limits in [Limits::DEFAULT, Limits::STRICT] {
         for case in corpus::files() {
             let bytes = case.bytes();
@@ -50,7 +50,7 @@ fn every_file_of_the_corpus_says_the_same_on_disk() {
                 }
                 (file, _) => panic!("{}: {file:?}", case.id),
             }
-            mapped(&path, &limits, &bytes, &expected);
+            check_map(&path, &limits, &bytes, &expected);
         }
     }
 }
@@ -73,7 +73,7 @@ fn check_data(file: &File, bytes: &[u8]) {
 
 #[cfg(feature = "mmap")]
 #[allow(unsafe_code)]
-fn mapped(
+fn check_map(
     path: &std::path::Path,
     limits: &Limits,
     bytes: &[u8],
@@ -81,7 +81,7 @@ fn mapped(
 ) {
     let mut options = safetensors_zero::MmapOptions::default();
     options.limits = *limits;
-    // SAFETY: nobody writes into the corpus.
+    // SAFETY: no process writes to the corpus.
     match (unsafe { safetensors_zero::Mmap::open_with(path, &options) }, expected) {
         (Ok(map), Ok(content)) => {
             let tensors = map.tensors();
@@ -103,10 +103,10 @@ fn mapped(
 }
 
 #[cfg(not(feature = "mmap"))]
-fn mapped<T>(_: &std::path::Path, _: &Limits, _: &[u8], _: &T) {}
+fn check_map<T>(_: &std::path::Path, _: &Limits, _: &[u8], _: &T) {}
 
 #[test]
-fn random_models_say_the_same_on_disk() {
+fn random_models_read_the_same_from_disk() {
     let temp = Temp::new();
     let mut rng = Rng(1);
     for _ in 0..30 {
@@ -119,10 +119,10 @@ fn random_models_say_the_same_on_disk() {
     }
 }
 
-/// The cases `big-5gib` and `big-600mb`: the second tensor of the one begins above 4 GiB, the tensor
-/// of the other has more bits than 32 bits count, which is the case `run-bits-32` on such machines.
+/// Cases `big-5gib` (its second tensor begins above 4 GiB) and `big-600mb` (its tensor has more
+/// bits than a `u32` can count, which on 32-bit targets is the case `run-bits-32`).
 #[test]
-fn large_files() {
+fn large_files_are_readable() {
     let temp = Temp::new();
     let open = |header: &str, data_len: u64, end: &[u8]| {
         let begin = support::file::file(header, &[]);
@@ -151,9 +151,9 @@ fn large_files() {
     assert_eq!(out, [9.0]);
 }
 
-/// The case `run-fifo`.
+/// Case `run-fifo`.
 #[test]
-fn what_is_no_file_is_named() {
+fn paths_that_are_not_files_are_errors() {
     let temp = Temp::new();
     let kind = |path: &std::path::Path| {
         let error = File::open(path).unwrap_err();
@@ -173,7 +173,7 @@ fn what_is_no_file_is_named() {
         let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
         assert_eq!(kind(&socket), FileType::Socket);
         assert_eq!(kind("/dev/zero".as_ref()), FileType::Device);
-        // By way of a link, too.
+        // Also through a link.
         let link = temp.join("link");
         std::os::unix::fs::symlink("/dev/zero", &link).unwrap();
         assert_eq!(kind(&link), FileType::Device);
@@ -187,7 +187,7 @@ fn what_is_no_file_is_named() {
 
 #[test]
 #[cfg(unix)]
-fn a_file_that_vanishes_is_still_read_and_one_that_shrinks_is_not() {
+fn removed_files_stay_readable_and_shrunken_files_are_errors() {
     let temp = Temp::new();
     let path = temp.write("model.safetensors", numbers(1000));
     let file = File::open(&path).unwrap();
@@ -217,25 +217,26 @@ fn a_file_that_vanishes_is_still_read_and_one_that_shrinks_is_not() {
     use safetensors_zero::TensorIndexer;
 }
 
-/// Runs something with a progress that stops at the `n`th call, and gives what it was told.
+/// Calls `run` with a progress callback that stops at its `n`th call. Also returns the reported
+/// progress as pairs of done and total.
 fn stop_at<T>(
     n: usize,
     run: impl FnOnce(&mut dyn FnMut(Progress) -> ControlFlow<()>) -> T,
 ) -> (T, Vec<(u64, u64)>) {
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     let result = run(&mut |progress| {
-        told.push((progress.done, progress.total));
-        if told.len() == n {
+        reported.push((progress.done, progress.total));
+        if reported.len() == n {
             ControlFlow::Break(())
         } else {
             ControlFlow::Continue(())
         }
     });
-    (result, told)
+    (result, reported)
 }
 
 #[test]
-fn progress_is_told_and_stops() {
+fn progress_is_reported_and_can_stop() {
     const LEN: usize = 600_000;
     let temp = Temp::new();
     let file = File::open(temp.write("model.safetensors", numbers(LEN))).unwrap();
@@ -243,13 +244,14 @@ fn progress_is_told_and_stops() {
 
     let tensor = file.tensor("t").unwrap();
     let mut out = vec![0.0; LEN];
-    let (result, told) = stop_at(never, |progress| tensor.dequant_into_with(&mut out, progress));
+    let (result, reported) =
+        stop_at(never, |progress| tensor.dequant_into_with(&mut out, progress));
     result.unwrap();
-    // Straight into the output, in pieces of a MiB, or by way of a buffer of 64 KiB.
+    // F32 is read directly into the output in pieces of 1 MiB, or else through a 64 KiB buffer.
     let piece: u64 = if cfg!(target_endian = "little") { 1 << 18 } else { 16 << 10 };
     let pieces = (1..).map(|n| n * piece).take_while(|done| *done < LEN as u64);
     let expected: Vec<_> = pieces.chain([LEN as u64]).map(|done| (done, LEN as u64)).collect();
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
 
     let stopped = |error: safetensors_zero::FileError| match error.kind() {
         FileErrorKind::Stopped { done } => *done,
@@ -262,28 +264,28 @@ fn progress_is_told_and_stops() {
     assert!(out[2 * piece as usize..].iter().all(|value| *value == -1.0));
 
     let mut bytes = vec![0; LEN * 4];
-    let (result, told) = stop_at(1, |progress| tensor.read_bytes_with(&mut bytes, progress));
-    assert_eq!((stopped(result.unwrap_err()), told.len()), (1 << 20, 1));
+    let (result, reported) = stop_at(1, |progress| tensor.read_bytes_with(&mut bytes, progress));
+    assert_eq!((stopped(result.unwrap_err()), reported.len()), (1 << 20, 1));
 
     let mut copied = Vec::new();
     let (result, _) = stop_at(3, |progress| tensor.copy_to_with(&mut copied, progress));
     assert_eq!(stopped(result.unwrap_err()), copied.len() as u64);
     assert_eq!(copied.len(), 3 * (64 << 10));
-    let (result, told) = stop_at(never, |progress| tensor.stats_with(progress));
+    let (result, reported) = stop_at(never, |progress| tensor.stats_with(progress));
     assert_eq!(result.unwrap().max, Some(LEN as f64 - 1.0));
-    assert_eq!(told.last(), Some(&(LEN as u64 * 4, LEN as u64 * 4)));
+    assert_eq!(reported.last(), Some(&(LEN as u64 * 4, LEN as u64 * 4)));
 
     let half = file.tensor("h").unwrap();
-    let (result, told) = stop_at(2, |progress| half.dequant_into_with(&mut out, progress));
-    assert_eq!(stopped(result.unwrap_err()), told[1].0);
-    assert_eq!(told[1], (2 * (32 << 10), LEN as u64));
+    let (result, reported) = stop_at(2, |progress| half.dequant_into_with(&mut out, progress));
+    assert_eq!(stopped(result.unwrap_err()), reported[1].0);
+    assert_eq!(reported[1], (2 * (32 << 10), LEN as u64));
 
     let slice = tensor.slice(&[(100..LEN as u64).into()]).unwrap();
     let mut copied = Vec::new();
-    let (result, told) = stop_at(never, |progress| slice.copy_to_with(&mut copied, progress));
+    let (result, reported) = stop_at(never, |progress| slice.copy_to_with(&mut copied, progress));
     assert_eq!(result.unwrap(), (LEN as u64 - 100) * 4);
-    assert_eq!(copied, bytes_of(&out_of(&tensor)[100..]));
-    assert_eq!(told.last().unwrap().0, told[0].1);
+    assert_eq!(copied, bytes_of(&values_of(&tensor)[100..]));
+    assert_eq!(reported.last().unwrap().0, reported[0].1);
     let mut part = vec![0.0; LEN - 100];
     let (result, _) = stop_at(1, |progress| slice.dequant_into_with(&mut part, progress));
     assert_eq!(stopped(result.unwrap_err()), piece);
@@ -291,7 +293,7 @@ fn progress_is_told_and_stops() {
     assert_eq!(stopped(result.unwrap_err()), 1 << 20);
 }
 
-fn out_of(tensor: &safetensors_zero::FileTensor<'_>) -> Vec<f32> {
+fn values_of(tensor: &safetensors_zero::FileTensor<'_>) -> Vec<f32> {
     let mut out = vec![0.0; tensor.elements() as usize];
     tensor.dequant_into(&mut out).unwrap();
     out
@@ -302,7 +304,7 @@ fn bytes_of(values: &[f32]) -> Vec<u8> {
 }
 
 #[test]
-fn a_writer_that_fails_tells_what_was_written() {
+fn write_errors_report_the_bytes_written() {
     struct Full(u64);
     impl std::io::Write for Full {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -322,7 +324,7 @@ fn a_writer_that_fails_tells_what_was_written() {
 }
 
 #[test]
-fn wrong_requests_name_the_tensor() {
+fn errors_of_invalid_requests_name_the_tensor() {
     let temp = Temp::new();
     let file = File::open(temp.write("model.safetensors", numbers(10))).unwrap();
     let error = file.tensor("x\u{1b}").unwrap_err();
@@ -343,7 +345,7 @@ fn wrong_requests_name_the_tensor() {
 }
 
 #[test]
-fn many_threads_read_through_one_file() {
+fn many_threads_can_read_one_file() {
     let temp = Temp::new();
     let file = File::open(temp.write("model.safetensors", numbers(50_000))).unwrap();
     std::thread::scope(|scope| {
@@ -363,7 +365,7 @@ fn many_threads_read_through_one_file() {
 }
 
 #[test]
-fn the_cursor_stays_where_it_is() {
+fn reading_does_not_move_the_cursor() {
     use std::io::{Read, Seek, SeekFrom};
     let temp = Temp::new();
     let path = temp.write("model.safetensors", numbers(10));
@@ -371,7 +373,7 @@ fn the_cursor_stays_where_it_is() {
     std_file.seek(SeekFrom::Start(3)).unwrap();
     let file = File::from_std(std_file, &path, &Limits::default()).unwrap();
     assert_eq!(file.tensor("h").unwrap().dtype(), Dtype::F16);
-    out_of(&file.tensor("t").unwrap());
+    values_of(&file.tensor("t").unwrap());
     let mut shared = file.as_std();
     let mut next = [0; 5];
     if cfg!(unix) {
@@ -380,19 +382,19 @@ fn the_cursor_stays_where_it_is() {
     }
 }
 
-/// The case `run-mmap-unsupported`: what cannot be mapped is an error that leads to `File`. The case
-/// `run-mmap-truncated` no check can prevent: the contract of `Mmap::open` tells it, and that `File`
-/// is the safe way, which `a_file_that_vanishes_is_still_read_and_one_that_shrinks_is_not` shows.
+/// Case `run-mmap-unsupported`: a file that can't be mapped is an error that points to `File`. Case
+/// `run-mmap-truncated` can't be checked: the contract of `Mmap::open` states it and recommends
+/// `File`, which is tested by `removed_files_stay_readable_and_shrunken_files_are_errors`.
 #[test]
 #[cfg(feature = "mmap")]
 #[allow(unsafe_code)]
-fn maps_are_values() {
+fn maps_can_be_moved_shared_and_advised() {
     use safetensors_zero::{Advice, Mmap, MmapOptions, Source};
     let temp = Temp::new();
     let path = temp.write("model.safetensors", numbers(10_000));
     let mut options = MmapOptions::default();
     options.populate = true;
-    // SAFETY: nobody else knows this file.
+    // SAFETY: no other process uses this file.
     let map = unsafe { Mmap::open_with(&path, &options) }.unwrap();
     for advice in [Advice::Sequential, Advice::Random, Advice::WillNeed, Advice::Normal] {
         map.advise(advice).unwrap();
@@ -400,7 +402,7 @@ fn maps_are_values() {
         map.advise_range(advice, 1 << 60..u64::MAX).unwrap();
     }
     assert_eq!(Source::len(&map), Ok(fs::metadata(&path).unwrap().len()));
-    // It can be moved, to another thread too, and borrowed from there.
+    // A map can be moved, also to another thread, and borrowed there.
     let map = std::thread::spawn(move || {
         let last = map.tensors().tensor("t").unwrap().data()[4 * 9_999..].to_vec();
         assert_eq!(last, 9_999.0_f32.to_le_bytes());

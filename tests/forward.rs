@@ -1,8 +1,8 @@
-//! Promise: a whole network computes of this crate's views, and of what it reads through a source,
-//! the numbers that another engine computes of another reader's.
+//! Promise: a whole network computes the same numbers from this crate's views, and from data read
+//! through a source, as another engine computes with another reader.
 //!
-//! The numbers are in tests/golden/silero_vad.json, which says where they come from. The model is
-//! fetched by `python3 tests/oracle/fetch.py`, then `cargo test --test forward -- --ignored`.
+//! The expected numbers are in tests/golden/silero_vad.json, which names their origin. Fetch the
+//! model with `python3 tests/oracle/fetch.py`, then run `cargo test --test forward -- --ignored`.
 
 #![allow(clippy::restriction, clippy::pedantic, missing_docs, unreachable_pub)]
 
@@ -28,7 +28,7 @@ fn read(path: &str) -> Vec<u8> {
     std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// How far the network's probabilities are from those of the other engine, at most.
+/// The largest difference between the network's probabilities and the other engine's.
 fn difference<W: Weights>(mut weights: W) -> f32
 where
     W::Error: std::fmt::Debug,
@@ -52,23 +52,23 @@ where
 
 #[test]
 #[ignore = "needs the model that tests/oracle/fetch.py fetches"]
-fn the_network_computes_what_another_engine_does() {
+fn views_give_the_same_probabilities_as_another_engine() {
     let file = read("oracle/files/silero-vad.safetensors");
-    // Views need the data at an address that is a multiple of four.
-    let (mut room, mut slots) = (vec![0; file.len() + 3], [TensorSlot::EMPTY; 15]);
+    // Typed views need the data at an address divisible by 4.
+    let (mut buffer, mut slots) = (vec![0; file.len() + 3], [TensorSlot::EMPTY; 15]);
     let header_len = u64::from_le_bytes(*file.first_chunk().unwrap()) as usize;
-    let shift = room[8 + header_len..].as_ptr().align_offset(4);
-    room[shift..][..file.len()].copy_from_slice(&file);
-    let tensors = SafeTensors::parse(&room[shift..][..file.len()], &mut slots).unwrap();
+    let shift = buffer[8 + header_len..].as_ptr().align_offset(4);
+    buffer[shift..][..file.len()].copy_from_slice(&file);
+    let tensors = SafeTensors::parse(&buffer[shift..][..file.len()], &mut slots).unwrap();
 
     let difference = difference(Resident::open(&tensors).unwrap());
-    println!("of views: {difference:e}");
+    println!("from views: {difference:e}");
     assert!(difference < 1e-5, "{difference}");
 }
 
 #[test]
 #[ignore = "needs the model that tests/oracle/fetch.py fetches"]
-fn so_it_does_with_512_bytes_of_weights_in_memory() {
+fn streamed_weights_give_the_same_probabilities() {
     let file = read("oracle/files/silero-vad.safetensors");
     let (mut header, mut slots) = ([0; 2048], [TensorSlot::EMPTY; 15]);
     let reader = Reader::open(file.as_slice(), &mut header, &mut slots, &Limits::STRICT).unwrap();

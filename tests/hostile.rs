@@ -1,5 +1,5 @@
-//! Promise: headers made to cost time get the right verdict all the same, by every way of reading.
-//! What they cost is counted by `cargo bench --bench instructions`.
+//! Promise: headers made to be slow to parse still get the right verdict, however they are read.
+//! `cargo bench --bench instructions` measures their cost.
 
 #![allow(clippy::restriction, clippy::pedantic, missing_docs, unreachable_pub)]
 
@@ -20,20 +20,20 @@ fn hostile_headers_get_the_right_verdict() {
 }
 
 #[test]
-fn a_name_that_stands_twice_is_found_among_those_that_collide() {
-    let of_one_hash = |kind: &&hostile::Hostile| kind.name.contains("of one hash");
-    for kind in hostile::KINDS.iter().filter(of_one_hash) {
+fn duplicate_names_are_found_among_colliding_names() {
+    let colliding = |kind: &&hostile::Hostile| kind.name.contains("of one hash");
+    for kind in hostile::KINDS.iter().filter(colliding) {
         let file = kind.file(100_000);
         let header_len = u64::from_le_bytes(*file.first_chunk().unwrap()) as usize;
         let header = std::str::from_utf8(&file[8..8 + header_len]).unwrap();
-        // The first member once more, at the end.
+        // Repeat the first member at the end.
         if let Some(keys) = header.strip_prefix(r#"{"__metadata__":{"#) {
             let first = keys.split(',').next().unwrap();
             let twice = format!("{},{first}}}}}", header.strip_suffix("}}").unwrap());
             let file = support::file::file(twice, &[]);
             let error = paths::read(&file, &Limits::DEFAULT).unwrap_err();
-            let kind_of_error = ErrorKind::DuplicateMetadataKey { first: 26 };
-            assert_eq!(error.kind(), kind_of_error, "{}", kind.name);
+            let expected = ErrorKind::DuplicateMetadataKey { first: 26 };
+            assert_eq!(error.kind(), expected, "{}", kind.name);
             continue;
         }
         let first = header[1..].split_inclusive('}').next().unwrap();

@@ -1,5 +1,5 @@
-//! Promise: every bound of `Limits` is enforced: what is equal to it is accepted, one more is not,
-//! and every rule refuses exactly what it is about.
+//! Promise: every bound in `Limits` is exact: a file at the bound is accepted, and one beyond it is
+//! rejected. Every rule rejects exactly the files that break it.
 
 #![allow(clippy::restriction, clippy::pedantic, missing_docs, unreachable_pub)]
 
@@ -15,13 +15,13 @@ fn kind(file: &[u8], limits: &Limits) -> Option<ErrorKind> {
     paths::read(file, limits).err().map(|error| error.kind())
 }
 
-/// A preset with something changed.
+/// Returns the preset with a change applied.
 fn with(mut limits: Limits, change: impl FnOnce(&mut Limits)) -> Limits {
     change(&mut limits);
     limits
 }
 
-/// A file with these members in its header, and no data.
+/// A file whose header has these members, without data.
 fn members(members: &[String]) -> Vec<u8> {
     file::file(format!("{{{}}}", members.join(",")), &[])
 }
@@ -35,7 +35,7 @@ fn metadata(entries: impl Iterator<Item = (String, String)>) -> String {
     format!(r#""__metadata__":{{{}}}"#, entries.join(","))
 }
 
-/// Both sides of a bound: `make` gives a file that is at the bound, or beyond it by the number.
+/// Checks both sides of a bound. `make(0)` returns a file at the bound, `make(1)` one beyond it.
 fn bound(limits: &Limits, make: impl Fn(usize) -> Vec<u8>, beyond: ErrorKind) {
     assert_eq!(kind(&make(0), limits), None, "at the bound of {beyond:?}");
     assert_eq!(kind(&make(1), limits), Some(beyond));
@@ -43,11 +43,11 @@ fn bound(limits: &Limits, make: impl Fn(usize) -> Vec<u8>, beyond: ErrorKind) {
 
 const PRESETS: [Limits; 3] = [Limits::DEFAULT, Limits::STRICT, Limits::TIGHT];
 
-/// The case `run-header-132mb`: a header of a published model, of 1.29 million tensors and above the
-/// default bound, which is a setting.
+/// Case `run-header-132mb`: a header like that of a published model, with 1.29 million tensors. It
+/// exceeds the default limit, so the limit has to be raised.
 #[test]
 #[cfg(all(feature = "alloc", target_pointer_width = "64"))]
-fn a_header_of_132_mb_is_read_if_it_may_be() {
+fn a_132_mb_header_parses_with_a_raised_limit() {
     use std::fmt::Write;
     const LEN: u64 = 132_095_296;
     let mut header = String::with_capacity(LEN as usize);
@@ -79,9 +79,9 @@ fn a_header_of_132_mb_is_read_if_it_may_be() {
 }
 
 #[test]
-fn header_bytes() {
+fn header_size_is_limited() {
     for preset in PRESETS {
-        // The presets' own bounds are for headers too large to be made here but for the last.
+        // Only TIGHT's own limit is small enough to test with real headers.
         let small = with(preset, |limits| limits.header_bytes = 300);
         for limits in [small, Limits::TIGHT] {
             let limit = limits.header_bytes;
@@ -92,18 +92,18 @@ fn header_bytes() {
             );
         }
     }
-    // However high the limit, positions fit 32 bits.
+    // Positions have to fit in 32 bits, however high the limit is.
     let mut all = Limits::DEFAULT;
     all.header_bytes = u64::MAX;
     let huge = u64::from(u32::MAX).to_le_bytes();
-    // So do positions in the file as far as the header goes, 8 bytes later.
+    // This includes positions in the file, which are 8 higher than those in the header.
     let limit = u64::from(u32::MAX) - 9;
     let expected = ErrorKind::HeaderTooLarge { len: limit + 9, limit };
     assert_eq!(kind(&huge, &all), Some(expected));
 }
 
 #[test]
-fn the_default_header_is_a_hundred_million_bytes() {
+fn the_default_header_limit_is_100_million_bytes() {
     let frame = |len: u64| {
         let file_len = len + 8;
         safetensors_zero::Frame::parse(&len.to_le_bytes(), file_len, &Limits::DEFAULT)
@@ -114,7 +114,7 @@ fn the_default_header_is_a_hundred_million_bytes() {
 }
 
 #[test]
-fn depth() {
+fn depth_is_limited() {
     for (mut limits, depth) in [(Limits::DEFAULT, 128), (Limits::STRICT, 128), (Limits::TIGHT, 8)] {
         assert_eq!(limits.depth, depth);
         limits.unknown_keys = true;
@@ -131,7 +131,7 @@ fn depth() {
 }
 
 #[test]
-fn tensors() {
+fn tensor_count_is_limited() {
     let make = |limit: u32| {
         move |more: usize| {
             let tensors: Vec<String> =
@@ -151,7 +151,7 @@ fn tensors() {
 }
 
 #[test]
-fn metadata_entries() {
+fn metadata_entries_are_limited() {
     let make = |limit: u32| {
         move |more: usize| {
             let entries = (0..limit as usize + more).map(|i| (i.to_string(), String::new()));
@@ -171,10 +171,10 @@ fn metadata_entries() {
 }
 
 #[test]
-fn strings() {
+fn string_lengths_are_limited() {
     let too_long =
         |what, limit: u32| ErrorKind::StringTooLong { what, len: u64::from(limit) + 1, limit };
-    // Each spelling of a character of one byte and of one of two counts what it decodes to.
+    // A string's length counts its decoded bytes, however its characters are spelled.
     for (spelling, bytes) in [("n", 1), (r"\u006e", 1), (r"\n", 1), ("é", 2), (r"\u00e9", 2)] {
         let string = move |limit: u32, more: usize| {
             let len = limit as usize + more;
@@ -221,7 +221,7 @@ fn strings() {
             }
         }
     }
-    // A dtype is a property too, and is then no dtype.
+    // The limit for property strings applies to dtypes too, before they are looked up.
     let limits = with(Limits::DEFAULT, |limits| limits.string_bytes = 12);
     let dtype = |len: usize| {
         let dtype = "U".repeat(len);
@@ -232,7 +232,7 @@ fn strings() {
 }
 
 #[test]
-fn rank() {
+fn rank_is_limited() {
     let make = |limit: u32| {
         move |more: usize| {
             let shape = vec!["1"; limit as usize + more].join(",");
@@ -251,7 +251,7 @@ fn rank() {
 }
 
 #[test]
-fn integers() {
+fn integers_are_limited() {
     let sized = |len: u64| {
         let header =
             format!(r#"{{"t":{{"dtype":"U8","shape":[{len}],"data_offsets":[0,{len}]}}}}"#);
@@ -261,12 +261,12 @@ fn integers() {
         let limits = with(preset, |limits| limits.dtypes = DtypeSet::ALL);
         let limit = limits.integer;
         assert_eq!(limit, (1 << 48) - 1);
-        // There are no such data, which is found out after the numbers are read.
+        // The missing data is detected after the numbers are checked.
         let truncated = ErrorKind::DataTruncated { needed: limit, available: 0 };
         assert_eq!(kind(&sized(limit), &limits), Some(truncated));
         let too_large = ErrorKind::IntegerTooLarge { value: limit + 1, limit };
         assert_eq!(kind(&sized(limit + 1), &limits), Some(too_large));
-        // As a dimension and as an offset, each alone.
+        // The limit applies to dimensions and to offsets separately.
         let f4 = format!(
             r#"{{"t":{{"dtype":"F4","shape":[{}],"data_offsets":[0,{}]}}}}"#,
             1_u64 << 48,
@@ -295,7 +295,7 @@ fn integers() {
 }
 
 #[test]
-fn dtypes() {
+fn dtypes_are_limited() {
     for dtype in Dtype::ALL {
         let file = file::zeros(
             format!(
@@ -308,34 +308,34 @@ fn dtypes() {
         assert_eq!(kind(&file, &Limits::STRICT), None);
         let small =
             dtype.bitsize() < 8 || (dtype.bitsize() == 8 && dtype.as_str().starts_with('F'));
-        let refused = small.then_some(ErrorKind::DtypeNotAccepted { dtype });
-        assert_eq!(kind(&file, &Limits::TIGHT), refused);
-        let asked_for =
+        let rejected = small.then_some(ErrorKind::DtypeNotAccepted { dtype });
+        assert_eq!(kind(&file, &Limits::TIGHT), rejected);
+        let allowed =
             with(Limits::TIGHT, |limits| limits.dtypes = Limits::TIGHT.dtypes.with(dtype));
-        assert_eq!(kind(&file, &asked_for), None);
+        assert_eq!(kind(&file, &allowed), None);
         let none = with(Limits::DEFAULT, |limits| limits.dtypes = DtypeSet::EMPTY);
         assert_eq!(kind(&file, &none), Some(ErrorKind::DtypeNotAccepted { dtype }));
     }
 }
 
 #[test]
-fn dequant_elements() {
+fn elements_per_call_are_limited() {
     assert_eq!(Limits::TIGHT.dequant_elements, 134_217_728);
     let file = file::zeros(format!("{{{}}}", file::u8_entry("t", 0, 10)), 10);
     let limits = with(Limits::TIGHT, |limits| limits.dequant_elements = 4);
     let mut slots = [TensorSlot::EMPTY; 1];
     let tensors = SafeTensors::parse_with(&file, &mut slots, &limits).unwrap();
-    let refused = |count| Err(ErrorKind::TooManyElements { count, limit: 4 });
+    let rejected = |count| Err(ErrorKind::TooManyElements { count, limit: 4 });
     let calls = |view: TensorView<'_>| {
         let mut out = [1.0; 10];
         let kind = |result: Result<(), safetensors_zero::Error>| result.map_err(|e| e.kind());
         assert_eq!(kind(view.dequant_range(0, &mut out[..4])), Ok(()));
         assert_eq!(kind(view.dequant_rows(3..7, &mut out[..4])), Ok(()));
-        assert_eq!(kind(view.dequant_range(0, &mut out[..5])), refused(5));
-        assert_eq!(kind(view.dequant_rows(3..8, &mut out[..5])), refused(5));
-        assert_eq!(kind(view.dequant_into(&mut out)), refused(10));
+        assert_eq!(kind(view.dequant_range(0, &mut out[..5])), rejected(5));
+        assert_eq!(kind(view.dequant_rows(3..8, &mut out[..5])), rejected(5));
+        assert_eq!(kind(view.dequant_into(&mut out)), rejected(10));
         let slice = view.slice(&[(2..7).into()]).unwrap();
-        assert_eq!(kind(slice.dequant_into(&mut out[..5])), refused(5));
+        assert_eq!(kind(slice.dequant_into(&mut out[..5])), rejected(5));
         assert_eq!(out[4..], [1.0; 6]);
     };
     calls(tensors.tensor("t").unwrap());
@@ -345,7 +345,7 @@ fn dequant_elements() {
 }
 
 #[test]
-fn rules() {
+fn each_rule_can_be_relaxed() {
     let entry = empty("t");
     let around = |before: &str, after: &str| file::file(format!("{before}{{{entry}}}{after}"), &[]);
     let unknown =
@@ -366,10 +366,10 @@ fn rules() {
         (unknown, ErrorKind::UnknownKey, |limits| limits.unknown_keys = true),
         (null, ErrorKind::NullMetadata, |limits| limits.null_metadata = true),
     ];
-    for (file, refused, allow) in cases {
+    for (file, rejected, allow) in cases {
         assert_eq!(kind(&file, &Limits::DEFAULT), None);
         for preset in [Limits::STRICT, Limits::TIGHT] {
-            assert_eq!(kind(&file, &preset), Some(refused));
+            assert_eq!(kind(&file, &preset), Some(rejected));
             let mut one_rule_off = preset;
             allow(&mut one_rule_off);
             assert_eq!(kind(&file, &one_rule_off), None);

@@ -1,7 +1,8 @@
-//! Promise: what the layers that own memory take is bounded by the size of the header or of the index,
-//! whatever stands in it, and by nothing that a file only claims.
+//! Promise: memory use is bounded by the size of the header or of the index, whatever it contains.
+//! Sizes that a file only claims don't count.
 //!
-//! The allocator counts, on each test's own thread, and refuses what goes beyond a test's limit.
+//! The allocator counts per thread, so tests don't disturb each other. Allocations beyond a test's
+//! limit fail.
 
 #![cfg(feature = "std")]
 #![allow(clippy::restriction, clippy::pedantic, missing_docs, unreachable_pub)]
@@ -19,19 +20,19 @@ use support::allocator::{peak, within, Counting};
 use support::temp::Temp;
 use support::{corpus, file, hostile};
 
-/// What an error or an empty file takes: paths, messages, the error itself.
+/// Bytes for an error or an empty file: paths, messages, the error itself.
 const SMALL: usize = 16 << 10;
 
-/// Bytes held at the peak for each byte of a header, besides `SMALL`, by what keeps the header:
-/// itself, and 40 for a slot. An entry has 49 bytes at least, but keys of `__metadata__`, which take
-/// slots to find those that stand twice, can be spelled in 9.
+/// Peak bytes per header byte, in addition to `SMALL`, for types that keep the header: the header
+/// itself and 40 bytes per slot. A tensor's entry has at least 49 bytes. A `__metadata__` entry,
+/// which needs a slot for the search for duplicates, can have as few as 9.
 const HEADER_FACTOR: f64 = 5.5;
 
-/// The same of an index, whose entries can be spelled in 20 bytes, and whose number is not known
-/// before it is read.
+/// Peak bytes per byte of an index. Its entries can have as few as 20 bytes, and their number isn't
+/// known in advance.
 const INDEX_FACTOR: f64 = 7.0;
 
-/// The same of each shard, of which there are 10,000 at most: its path, and what is known of it.
+/// Peak bytes per shard (at most 10,000): its path and state.
 const SHARD: usize = 200;
 
 #[global_allocator]
@@ -41,7 +42,7 @@ fn bound(len: usize, factor: f64) -> usize {
     SMALL + (len as f64 * factor) as usize
 }
 
-/// Checks the peak of every way of reading a file that owns memory. The header has so many bytes.
+/// Checks the peak memory use of every way of reading a file that allocates.
 fn check(name: &str, bytes: &[u8], header_len: usize, valid: bool, temp: &Temp) {
     let path = temp.write("model.safetensors", bytes);
     let (owned, result) = peak(|| SafeTensors::deserialize(bytes).map(|tensors| tensors.len()));
@@ -50,8 +51,8 @@ fn check(name: &str, bytes: &[u8], header_len: usize, valid: bool, temp: &Temp) 
     assert_eq!(result.is_ok(), valid, "{name}: {result:?}");
     let (verified, result) = peak(|| Shards::open(&path).map(|model| model.verify().len()));
     assert_eq!(result.is_ok(), valid, "{name}: {result:?}");
-    // Shown by --nocapture: what the bounds are chosen by.
-    println!("{name}: of {header_len} bytes {owned}, {opened}, {verified}");
+    // The figures from which the bounds are chosen, shown by --nocapture.
+    println!("{name}: {header_len} header bytes, peaks {owned}, {opened}, {verified}");
     assert!(owned <= bound(header_len, HEADER_FACTOR - 1.0), "{name}: {owned} for {header_len}");
     for peak in [opened, verified] {
         assert!(peak <= bound(header_len, HEADER_FACTOR), "{name}: {peak} for {header_len}");
@@ -70,14 +71,14 @@ fn memory_is_counted_and_limited() {
         drop(bytes);
         vec![0_u8; 500]
     });
-    assert_eq!(bytes, 4000, "the old bytes and the new ones");
+    assert_eq!(bytes, 4000, "old and new buffer together");
     let refused = within(1000, || Vec::<u8>::new().try_reserve_exact(1001));
     assert!(refused.is_err());
     assert!(Vec::<u8>::new().try_reserve_exact(1001).is_ok());
 }
 
 #[test]
-fn hostile_headers_take_a_few_times_their_size() {
+fn hostile_headers_use_a_few_times_their_size() {
     let temp = Temp::new();
     for kind in hostile::KINDS {
         let bytes = kind.file(1 << 20);
@@ -90,7 +91,7 @@ fn hostile_headers_take_a_few_times_their_size() {
 }
 
 #[test]
-fn junk_of_20_mb_takes_its_own_size() {
+fn large_unknown_values_use_no_extra_memory() {
     let temp = Temp::new();
     let junk = |value: String| {
         let known = r#""dtype":"U8","shape":[0],"data_offsets":[0,0]"#;
@@ -105,7 +106,7 @@ fn junk_of_20_mb_takes_its_own_size() {
 }
 
 #[test]
-fn a_million_tensors_and_50_000_keys_take_their_slots() {
+fn many_tensors_and_metadata_keys_use_only_their_slots() {
     let temp = Temp::new();
     let mut header = String::from("{");
     for i in 0..1_000_000 {
@@ -118,7 +119,7 @@ fn a_million_tensors_and_50_000_keys_take_their_slots() {
     let keys: Vec<String> = (0..50_000).map(|i| format!(r#""{i:x}":"""#)).collect();
     let keys = file::file(format!(r#"{{"__metadata__":{{{}}}}}"#, keys.join(",")), &[]);
     check("keys", &keys, header_len(&keys), true, &temp);
-    // Keys of three characters, the cheapest to write for the slots that they take.
+    // Keys of three characters are the shortest entries that can fill this many slots.
     let letters: Vec<char> = ('!'..='~').filter(|c| !matches!(c, '"' | '\\')).collect();
     let mut header = String::from(r#"{"__metadata__":{"":"""#);
     for a in &letters {
@@ -133,15 +134,14 @@ fn a_million_tensors_and_50_000_keys_take_their_slots() {
     check("short keys", &keys, header_len(&keys), true, &temp);
 }
 
-/// A claim takes nothing, neither of memory nor of the limit.
 #[test]
-fn a_length_that_only_claims_takes_nothing() {
+fn claimed_lengths_use_no_memory() {
     let temp = Temp::new();
     for claimed in [3, 100_000_000, 100_000_001, 1 << 32, 1 << 63, u64::MAX] {
         let bytes = [&u64::to_le_bytes(claimed), &b"{}"[..]].concat();
         check(&claimed.to_string(), &bytes, 0, false, &temp);
     }
-    // Zeros that are there, but take no room on the disk.
+    // A sparse file of zeros that really has the claimed length.
     let path = temp.write_sparse("sparse", &(60_000_000_u64).to_le_bytes(), 60_000_008, b"");
     let (held, result) = peak(|| File::open_with(&path, &Limits::TIGHT).map(drop));
     let kind = result.unwrap_err().invalid().unwrap().kind();
@@ -149,7 +149,7 @@ fn a_length_that_only_claims_takes_nothing() {
     assert!(held <= SMALL, "{held}");
     let (held, result) = peak(|| File::open(&path).map(drop));
     assert!(result.is_err() && held <= bound(60_000_000, 1.0), "{held}");
-    // What tensors claim is not believed either.
+    // The same for sizes claimed by tensors.
     let entry = r#"{"t":{"dtype":"F64","shape":[1152921504606846976],"data_offsets":[0,9223372036854775808]}}"#;
     let bytes = file::file(entry, &[0; 8]);
     check("tensor", &bytes, entry.len(), false, &temp);
@@ -160,7 +160,7 @@ fn a_length_that_only_claims_takes_nothing() {
 }
 
 #[test]
-fn a_header_beyond_memory_is_an_error() {
+fn a_header_that_does_not_fit_in_memory_is_an_error() {
     let temp = Temp::new();
     let header = format!("{{{}}}", " ".repeat(1 << 20));
     let path = temp.write("model.safetensors", file::file(header, &[]));
@@ -170,7 +170,7 @@ fn a_header_beyond_memory_is_an_error() {
     assert!(File::open(&path).is_ok());
 }
 
-/// Checks the peak of every way of reading an index of so many shards.
+/// Checks the peak memory use of every way of reading an index with this many shards.
 fn check_index(
     name: &str,
     text: &str,
@@ -180,17 +180,17 @@ fn check_index(
 ) {
     let path = temp.write("model.safetensors.index.json", text);
     let limits = IndexLimits::DEFAULT;
-    let (walked, _) = peak(|| Index::parse(text.as_bytes(), &limits).map(drop));
-    assert_eq!(walked, 0, "{name}: an index is walked over in no memory");
+    let (borrowed, _) = peak(|| Index::parse(text.as_bytes(), &limits).map(drop));
+    assert_eq!(borrowed, 0, "{name}: `Index` must not allocate");
     let copy = text.as_bytes().to_vec();
     let (mapped, result) = peak(|| WeightMap::parse(copy, &limits).map(drop));
     assert_eq!(result.map_err(|error| error.kind().name()), verdict, "{name}");
     let (opened, result) = peak(|| Shards::open(&path).map(drop));
     assert_eq!(result.is_ok(), verdict.is_ok(), "{name}");
-    let (len, of_shards) = (text.len(), shards * SHARD);
-    println!("{name}: of {len} bytes and {shards} shards {mapped}, {opened}");
-    assert!(mapped <= bound(len, INDEX_FACTOR - 1.0) + of_shards, "{name}: {mapped} for {len}");
-    assert!(opened <= bound(len, INDEX_FACTOR) + of_shards, "{name}: {opened} for {len}");
+    let (len, for_shards) = (text.len(), shards * SHARD);
+    println!("{name}: {len} bytes, {shards} shards, peaks {mapped}, {opened}");
+    assert!(mapped <= bound(len, INDEX_FACTOR - 1.0) + for_shards, "{name}: {mapped} for {len}");
+    assert!(opened <= bound(len, INDEX_FACTOR) + for_shards, "{name}: {opened} for {len}");
 }
 
 fn index(pairs: impl Iterator<Item = (String, String)>) -> String {
@@ -199,7 +199,7 @@ fn index(pairs: impl Iterator<Item = (String, String)>) -> String {
 }
 
 #[test]
-fn hostile_indexes_take_a_few_times_their_size() {
+fn hostile_indexes_use_a_few_times_their_size() {
     let temp = Temp::new();
     let one = || "x.safetensors".to_owned();
     let ok = Ok(());
@@ -229,7 +229,7 @@ fn hostile_indexes_take_a_few_times_their_size() {
 }
 
 #[test]
-fn an_index_that_only_claims_takes_nothing() {
+fn an_index_beyond_the_limit_is_not_read() {
     let temp = Temp::new();
     let path = temp.write_sparse("model.safetensors.index.json", b"{", 250_000_001, b"}");
     let (held, result) = peak(|| Shards::open(&path).map(drop));
@@ -238,9 +238,9 @@ fn an_index_that_only_claims_takes_nothing() {
     assert!(held <= SMALL, "{held}");
 }
 
-/// Widening and copying take a buffer, however large the tensor.
+/// Dequantising and copying use one fixed buffer, however large the tensor is.
 #[test]
-fn reading_takes_one_buffer() {
+fn reading_uses_one_buffer() {
     let temp = Temp::new();
     let (len, mib) = (32 << 20, 1 << 20);
     let header =

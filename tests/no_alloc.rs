@@ -1,6 +1,6 @@
-//! Promise: nothing in the core allocates, from the file's bytes to its numbers and its errors.
+//! Promise: nothing in the core allocates: parsing, reading values, planning files, and errors.
 //!
-//! The allocator counts, on this test's own thread.
+//! The allocator counts per thread, so tests don't disturb each other.
 
 #![allow(clippy::restriction, clippy::pedantic, missing_docs, unreachable_pub)]
 
@@ -19,7 +19,7 @@ use support::corpus;
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Takes text and keeps none of it.
+/// A writer that discards its text.
 struct Sink;
 
 impl Write for Sink {
@@ -28,8 +28,8 @@ impl Write for Sink {
     }
 }
 
-/// Everything that can be asked of a file.
-fn use_all(
+/// Calls everything that reads a file in memory.
+fn use_file(
     file: &[u8],
     slots: &mut [TensorSlot],
     out: &mut [f32],
@@ -77,8 +77,8 @@ fn use_all(
     }
 }
 
-/// Everything that can be read through a source, with the header and the buffers of a caller.
-fn read_all(file: &[u8], text: &mut [u8], slots: &mut [TensorSlot], out: &mut [f32]) -> bool {
+/// Calls everything that reads through a source. Returns whether the file is accepted.
+fn use_source(file: &[u8], text: &mut [u8], slots: &mut [TensorSlot], out: &mut [f32]) -> bool {
     if Frame::read_from(file, &Limits::DEFAULT).is_err() {
         return false;
     }
@@ -96,8 +96,8 @@ fn read_all(file: &[u8], text: &mut [u8], slots: &mut [TensorSlot], out: &mut [f
     true
 }
 
-/// Plans a file, writes its header and numbers of each kind.
-fn plan_all(tensors: &mut [PlanTensor<'_>], out: &mut [u8]) {
+/// Plans a file, writes its header, and encodes numbers of each kind.
+fn use_plan(tensors: &mut [PlanTensor<'_>], out: &mut [u8]) {
     let mut metadata = [("key", "value"), ("a", "\n")];
     let plan = Plan::new(tensors, Some(&mut metadata), &PlanOptions::DEFAULT).unwrap();
     plan.copy_to(out).unwrap();
@@ -110,8 +110,8 @@ fn plan_all(tensors: &mut [PlanTensor<'_>], out: &mut [u8]) {
 }
 
 #[test]
-fn the_core_does_not_allocate() {
-    assert_eq!(allocations(|| drop(vec![0])), 1, "allocations are counted");
+fn files_in_memory_are_read_without_allocating() {
+    assert_eq!(allocations(|| drop(vec![0])), 1, "the allocator counts");
     let mut slots = vec![TensorSlot::EMPTY; 1000];
     let mut out = vec![0.0; 1000];
     let mut bytes = vec![0; 1000];
@@ -119,7 +119,7 @@ fn the_core_does_not_allocate() {
     for case in corpus::files() {
         let file = case.bytes();
         for limits in [Limits::DEFAULT, Limits::STRICT, Limits::TIGHT] {
-            let count = allocations(|| use_all(&file, &mut slots, &mut out, &mut bytes, &limits));
+            let count = allocations(|| use_file(&file, &mut slots, &mut out, &mut bytes, &limits));
             assert_eq!(count, 0, "{}", case.id);
         }
         accepted += u32::from(case.default == "accept");
@@ -134,10 +134,10 @@ fn sources_plans_and_indexes_do_not_allocate() {
     let mut read = 0;
     for case in corpus::files() {
         let file = case.bytes();
-        let mut done = false;
-        let count = allocations(|| done = read_all(&file, &mut text, &mut slots, &mut out));
+        let mut accepted = false;
+        let count = allocations(|| accepted = use_source(&file, &mut text, &mut slots, &mut out));
         assert_eq!(count, 0, "{}", case.id);
-        read += u32::from(done);
+        read += u32::from(accepted);
     }
     assert!(read > 60, "{read}");
 
@@ -147,16 +147,16 @@ fn sources_plans_and_indexes_do_not_allocate() {
         .zip([Dtype::U8, Dtype::F4, Dtype::F4])
         .map(|(name, dtype)| PlanTensor::new(name, dtype, shape))
         .collect();
-    assert_eq!(allocations(|| plan_all(&mut tensors, &mut bytes)), 0);
+    assert_eq!(allocations(|| use_plan(&mut tensors, &mut bytes)), 0);
 
     let index =
         br#"{"metadata":{"total_size":3},"weight_map":{"a":"x.safetensors","b":"y.safetensors"}}"#;
-    let walk = || {
+    let use_index = || {
         let index = Index::parse(index, &IndexLimits::DEFAULT).unwrap();
         let shard = index.shard_of("b").unwrap();
         write!(Sink, "{shard} {:?} {}", index.total_size(), index.iter().count()).unwrap();
         let error = Index::parse(b"{\"weight_map\":[]}", &IndexLimits::STRICT).unwrap_err();
         write!(Sink, "{error}").unwrap();
     };
-    assert_eq!(allocations(walk), 0);
+    assert_eq!(allocations(use_index), 0);
 }

@@ -1,7 +1,7 @@
-//! Promise: of real models this crate tells, to the bit, what Python's `safetensors` and NumPy do; and
-//! what it writes, Python's `safetensors` reads.
+//! Promise: real models read bit for bit the same as with Python's `safetensors` and NumPy, and
+//! Python's `safetensors` can read what this crate writes.
 //!
-//! The models are fetched by `python3 tests/oracle/fetch.py`, then
+//! Fetch the models with `python3 tests/oracle/fetch.py`, then run
 //! `cargo test --test oracle -- --ignored`.
 
 #![allow(clippy::restriction, clippy::pedantic, missing_docs, unreachable_pub)]
@@ -38,9 +38,10 @@ struct Tensor {
     dtype: String,
     shape: Vec<u64>,
     data_offsets: (u64, u64),
-    /// Of the bytes.
+    /// The digest of the stored bytes.
     sha256: String,
-    /// Of the elements as little-endian `f32`, with one NaN for all; none for C64.
+    /// The digest of the elements as little-endian `f32`, with every NaN made the same. `None` for
+    /// C64.
     f32_sha256: Option<String>,
 }
 
@@ -54,11 +55,11 @@ fn sha256(bytes: &[u8]) -> String {
 
 #[test]
 #[ignore = "needs the models that tests/oracle/fetch.py fetches"]
-fn real_models_are_read_as_python_reads_them() {
+fn real_models_read_the_same_as_in_python() {
     let oracle = std::fs::read(folder().join("oracle.json")).expect("run tests/oracle/fetch.py");
     let oracle: BTreeMap<String, Described> = serde_json::from_slice(&oracle).unwrap();
     assert_eq!(oracle.len(), 6);
-    let mut widened = 0;
+    let mut compared = 0;
     for (name, described) in &oracle {
         let file = std::fs::read(folder().join(name)).unwrap();
         paths::read(&file, &Limits::DEFAULT).unwrap_or_else(|e| panic!("{name}: {e}"));
@@ -85,31 +86,31 @@ fn real_models_are_read_as_python_reads_them() {
             };
             let mut out = vec![0.0; view.elements() as usize];
             view.dequant_into(&mut out).unwrap();
-            let one_nan = |value: f32| if value.is_nan() { 0x7fc0_0000 } else { value.to_bits() };
+            let unify_nan = |value: f32| if value.is_nan() { 0x7fc0_0000 } else { value.to_bits() };
             let bytes: Vec<u8> =
-                out.iter().flat_map(|value| one_nan(*value).to_le_bytes()).collect();
+                out.iter().flat_map(|value| unify_nan(*value).to_le_bytes()).collect();
             assert_eq!(sha256(&bytes), *f32_sha256, "{name} {tensor} {}", view.dtype());
-            widened += 1;
+            compared += 1;
         }
     }
-    assert!(widened > 130, "{widened}");
+    assert!(compared > 130, "{compared}");
 }
 
 #[test]
 #[ignore = "needs the models that tests/oracle/fetch.py fetches"]
-fn what_mlx_writes_is_odd_but_valid() {
+fn files_written_by_mlx_are_accepted() {
     let file = std::fs::read(folder().join("mlx.safetensors")).expect("run tests/oracle/fetch.py");
     let header_len = u64::from_le_bytes(*file.first_chunk().unwrap());
     let header = std::str::from_utf8(&file[8..8 + header_len as usize]).unwrap();
     assert!(header.contains("\"__metadata__\":null"), "{header}");
     let content = paths::read(&file, &Limits::DEFAULT).unwrap();
-    let place = |name: &str| header.find(&format!("\"{name}\"")).unwrap();
+    let position = |name: &str| header.find(&format!("\"{name}\"")).unwrap();
     let in_order =
-        content.tensors.windows(2).all(|pair| place(&pair[0].name) < place(&pair[1].name));
-    assert!(!in_order, "MLX lists tensors in another order than their data");
+        content.tensors.windows(2).all(|pair| position(&pair[0].name) < position(&pair[1].name));
+    assert!(!in_order, "MLX's header order differs from the data order");
 }
 
-/// What a file is to be read as.
+/// What Python has to find in a file.
 #[cfg(feature = "std")]
 fn expected(specs: &[&Spec], metadata: Option<&BTreeMap<String, String>>) -> serde_json::Value {
     let tensors: BTreeMap<&str, serde_json::Value> = specs
@@ -126,12 +127,12 @@ fn expected(specs: &[&Spec], metadata: Option<&BTreeMap<String, String>>) -> ser
 #[cfg(feature = "std")]
 #[test]
 #[ignore = "needs the packages that tests/oracle/fetch.py installs"]
-fn python_reads_what_is_written() {
+fn python_reads_what_this_crate_writes() {
     let temp = Temp::new();
     let mut rng = Rng(2);
     let mut files = BTreeMap::new();
 
-    // Every dtype, and names and metadata of every kind.
+    // Every dtype, with unusual names and metadata.
     let specs: Vec<Spec> = Dtype::ALL
         .into_iter()
         .zip(["", "a\"\\", "\u{0}\u{1b}", "é😀", "x/../y"].into_iter().cycle())
@@ -157,7 +158,7 @@ fn python_reads_what_is_written() {
         files.insert(name, expected(&all, Some(&metadata)));
     }
 
-    // Metadata changed in place, and by a new file.
+    // Metadata edited in place and by rewriting the file.
     let mut changed = metadata.clone();
     for (align, value) in [(4096, "in place"), (8, "by a new file")] {
         let name = format!("edited-{align}.safetensors");
@@ -179,7 +180,7 @@ fn python_reads_what_is_written() {
             specs.iter().filter(|spec| table.info(&spec.name).is_ok()).collect();
         files.insert(name, expected(&within, None));
     }
-    assert!(files.len() > 6, "several shards");
+    assert!(files.len() > 6, "the model needs several shards");
 
     let count = files.len();
     let expected = serde_json::json!({"files": files, "sharded": specs.len()});

@@ -1,5 +1,5 @@
-//! Promise: whatever the file, parsing it gives exactly what it holds or a clean error; slices and
-//! ranges are what a plain model says; JSON is what `serde_json` says it is.
+//! Promise: parsing any file returns exactly what the file contains or an error. Slices and ranges
+//! match a naive implementation, and JSON is accepted exactly if `serde_json` accepts it.
 
 #![allow(clippy::restriction, clippy::pedantic, missing_docs, unreachable_pub)]
 
@@ -17,7 +17,7 @@ use support::naive::{self, Pick};
 use support::paths;
 use support::rng::Rng;
 
-/// How often each property is tried: more where it is compiled to be fast.
+/// Checks a property with random input, more often in optimised builds.
 fn check(property: impl Testable) {
     let tests = if cfg!(debug_assertions) { 1_000 } else { 10_000 };
     QuickCheck::new().tests(tests).quickcheck(property);
@@ -31,7 +31,7 @@ fn is_strict(model: &Model) -> bool {
 }
 
 #[test]
-fn a_valid_file_parses_to_what_it_holds() {
+fn valid_files_parse_to_their_content() {
     fn property(model: Model) -> bool {
         let (file, content) = model.write();
         assert_eq!(paths::read(&file, &Limits::DEFAULT), Ok(content.clone()));
@@ -49,7 +49,7 @@ fn a_valid_file_parses_to_what_it_holds() {
 }
 
 #[test]
-fn a_damaged_file_parses_to_something_valid_or_not_at_all() {
+fn damaged_files_parse_to_something_valid_or_fail() {
     fn property(model: Model, seed: u64) -> bool {
         let (mut file, _) = model.write();
         let mut rng = Rng(seed);
@@ -62,7 +62,7 @@ fn a_damaged_file_parses_to_something_valid_or_not_at_all() {
             4 => file[at] ^= 1 << rng.below(8),
             _ => file[at] = rng.next() as u8,
         }
-        // Whatever comes out has been checked by `read`.
+        // `read` checks the result.
         let default = paths::read(&file, &Limits::DEFAULT);
         let strict = paths::read(&file, &Limits::STRICT);
         let tight = paths::read(&file, &Limits::TIGHT);
@@ -71,7 +71,7 @@ fn a_damaged_file_parses_to_something_valid_or_not_at_all() {
     check(property as fn(Model, u64) -> bool);
 }
 
-/// A dtype and a small shape for it, whose data fill whole bytes.
+/// A random dtype, a small shape whose data fills whole bytes, and the data.
 fn tensor(rng: &mut Rng) -> (Dtype, Vec<usize>, Vec<u8>) {
     loop {
         let dtype = *rng.choose(&Dtype::ALL);
@@ -86,7 +86,7 @@ fn tensor(rng: &mut Rng) -> (Dtype, Vec<usize>, Vec<u8>) {
     }
 }
 
-/// An indexer within a dimension, and the indexes it stands for.
+/// A random indexer for a dimension of this size, and the indexes that it selects.
 fn indexer(rng: &mut Rng, size: u64) -> (TensorIndexer, Pick) {
     let kept = size == 0 || !rng.once_in(4);
     if !kept {
@@ -107,7 +107,7 @@ fn indexer(rng: &mut Rng, size: u64) -> (TensorIndexer, Pick) {
 }
 
 #[test]
-fn slices_are_what_a_list_of_elements_says() {
+fn slices_match_the_naive_implementation() {
     fn property(seed: u64) -> bool {
         let mut rng = Rng(seed);
         let (dtype, shape, data) = tensor(&mut rng);
@@ -163,7 +163,7 @@ fn slices_are_what_a_list_of_elements_says() {
 }
 
 #[test]
-fn ranges_are_parts_of_the_whole() {
+fn ranges_match_the_naive_implementation() {
     fn property(seed: u64) -> TestResult {
         let mut rng = Rng(seed);
         let (dtype, shape, data) = tensor(&mut rng);
@@ -200,7 +200,7 @@ fn ranges_are_parts_of_the_whole() {
 }
 
 #[test]
-fn json_is_what_serde_json_says() {
+fn json_is_accepted_if_serde_json_accepts_it() {
     fn property(seed: u64) -> TestResult {
         let mut rng = Rng(seed);
         let mut text = json_value(&mut rng, 4);
@@ -224,7 +224,7 @@ fn json_is_what_serde_json_says() {
             format!(r#"{{"t":{{"dtype":"U8","shape":[0],"data_offsets":[0,0],"x":{text}}}}}"#);
         let is_json = serde_json::from_str::<serde_json::Value>(&header).is_ok();
         if is_json && !is_value {
-            // The text closes the entry and goes on outside.
+            // The text closes the entry and continues outside it.
             return TestResult::discard();
         }
         let found = paths::read(&file::file(&header, &[]), &Limits::DEFAULT);

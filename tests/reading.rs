@@ -1,4 +1,4 @@
-//! Promise: what is read from a source is what is there, to the bit, and not a byte is read besides.
+//! Promise: reading from a source returns its exact bytes, and reads only the bytes requested.
 
 #![allow(clippy::restriction, clippy::pedantic, missing_docs, unreachable_pub)]
 
@@ -17,21 +17,22 @@ use support::model::Model;
 use support::paths::Counted;
 use support::rng::Rng;
 
-/// A model, and a seed for what is asked of it.
+/// A model, and a seed for the requests.
 #[derive(Debug, Clone)]
-struct Asked(Model, u64);
+struct Requests(Model, u64);
 
-impl Arbitrary for Asked {
+impl Arbitrary for Requests {
     fn arbitrary(g: &mut Gen) -> Self {
-        Asked(Model::arbitrary(g), u64::arbitrary(g))
+        Requests(Model::arbitrary(g), u64::arbitrary(g))
     }
 }
 
-/// The bits of values, among which NaN are equal to themselves.
+/// The bits of the values, so that equal NaNs compare equal.
 fn bits(values: &[f32]) -> Vec<u32> {
     values.iter().map(|value| value.to_bits()).collect()
 }
 
+/// Makes random requests of `tensor` and compares the results with `view` and the bytes counted.
 fn check<S: Source<Error: std::fmt::Debug>>(
     view: &TensorView<'_>,
     tensor: &TensorReader<'_, S>,
@@ -71,7 +72,7 @@ fn check<S: Source<Error: std::fmt::Debug>>(
     let whole = view.dequant_range(first as u64, &mut expected);
     assert_eq!(result.map_err(|error| error.invalid().unwrap()), whole);
     assert_eq!(bits(&out), bits(&expected));
-    // The bytes that hold the elements, and none besides.
+    // Only the bytes that contain the elements.
     let size = view.dtype().bitsize();
     let held = if first == end { 0 } else { (end * size).div_ceil(8) - first * size / 8 };
     counted(if whole.is_ok() { held as u64 } else { 0 });
@@ -130,7 +131,7 @@ fn check<S: Source<Error: std::fmt::Debug>>(
     }
     match (view.stats(), tensor.stats(&mut buffer)) {
         (Ok(a), Ok(b)) => {
-            // The mean is summed up in other pieces.
+            // The mean and deviation can differ, because they are summed over other pieces.
             let counts =
                 |s: safetensors_zero::Stats| (s.count, s.finite, s.nan, s.zeros, s.min, s.max);
             assert_eq!(counts(a), counts(b));
@@ -140,15 +141,15 @@ fn check<S: Source<Error: std::fmt::Debug>>(
     read.set(0);
 }
 
-/// A part of `0..len`.
+/// A random range within `0..len`.
 fn range(rng: &mut Rng, len: usize) -> (usize, usize) {
     let begin = rng.below(len + 1);
     (begin, begin + rng.below(len - begin + 1))
 }
 
 quickcheck! {
-    fn what_is_asked_for_is_read(asked: Asked) -> bool {
-        let Asked(model, seed) = asked;
+    fn requests_read_exactly_their_bytes(requests: Requests) -> bool {
+        let Requests(model, seed) = requests;
         let mut rng = Rng(seed);
         let (file, content) = model.write();
         let mut slots = [TensorSlot::EMPTY; 200];
@@ -180,7 +181,7 @@ quickcheck! {
 }
 
 #[test]
-fn what_cannot_be_read_is_an_error() {
+fn invalid_requests_and_failed_reads_are_errors() {
     let file =
         support::file::file(r#"{"t":{"dtype":"F16","shape":[2,2],"data_offsets":[0,8]}}"#, &[0; 8]);
     let limits = Limits::default();
@@ -197,7 +198,7 @@ fn what_cannot_be_read_is_an_error() {
     assert_eq!(opened(&mut [0; 9], &mut slots), kind(short));
     assert_eq!(opened(&mut [0; 99], &mut []), kind(ErrorKind::TooFewSlots { needed: 1, given: 0 }));
 
-    // A source that has become shorter.
+    // A source that shrinks after it is opened.
     struct Short<'b>(&'b [u8], Cell<u64>);
     impl Source for Short<'_> {
         type Error = safetensors_zero::EndOfSource;
@@ -221,7 +222,7 @@ fn what_cannot_be_read_is_an_error() {
         format!("8 bytes at byte {} cannot be read: the bytes end before these", file.len() - 8);
     assert_eq!(error.to_string(), sentence);
 
-    // Requests that are wrong leave what they would fill as it was.
+    // Invalid requests leave the output unchanged.
     let mut out = [7.0; 4];
     let error = tensor.dequant_range(1, &mut out, &mut buffer).unwrap_err().invalid().unwrap();
     assert_eq!(error.kind(), ErrorKind::RangeOutOfBounds { begin: 1, end: 5, len: 4 });
@@ -232,7 +233,7 @@ fn what_cannot_be_read_is_an_error() {
     assert_eq!(out, [7.0; 4]);
 }
 
-/// A file of 500 GB whose data are the low bytes of their own offset, and whose header says so.
+/// A source of 500 GB with a real header. Each byte of data is the low byte of its offset.
 struct Huge(Vec<u8>);
 
 const HUGE: u64 = 500_000_000_000;
@@ -245,9 +246,9 @@ impl Source for Huge {
     }
 
     fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), u64> {
-        for (place, at) in buffer.iter_mut().zip(offset..) {
+        for (byte, at) in buffer.iter_mut().zip(offset..) {
             let in_data = at.checked_sub(self.0.len() as u64);
-            *place = match in_data {
+            *byte = match in_data {
                 None => self.0[at as usize],
                 Some(at) if at < HUGE => at as u8,
                 Some(_) => return Err(at),
@@ -257,9 +258,9 @@ impl Source for Huge {
     }
 }
 
-/// Offsets are 64 bits on every machine: what `usize` does not reach is found, and read in parts.
+/// Offsets have 64 bits on every target, so tensors too large for `usize` can be read in parts.
 #[test]
-fn tensors_are_read_where_usize_does_not_reach() {
+fn tensors_beyond_usize_are_readable() {
     let middle = HUGE / 2;
     let rows = middle / 1000;
     let header = format!(

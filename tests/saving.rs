@@ -1,7 +1,7 @@
-//! Promise: a file on disk is the old one or the new one, whole, whatever happens while it is
-//! written; data go in in any order and in pieces of any size; metadata change without their data.
+//! Promise: an interrupted or failed save leaves the complete old file or the complete new file.
+//! Data can be written in pieces of any size, and to a file in any order.
 //!
-//! Of the corpus: write-atomic, run-mmap-overwrite.
+//! Corpus cases: write-atomic, run-mmap-overwrite.
 
 #![cfg(feature = "std")]
 #![allow(clippy::restriction, clippy::pedantic, missing_docs, unreachable_pub)]
@@ -30,8 +30,8 @@ fn plan_of(model: &Model) -> OwnedPlan {
     builder.plan().unwrap()
 }
 
-/// What a folder holds besides these files.
-fn debris(folder: &Path, files: &[&str]) -> Vec<String> {
+/// The names of the files in a folder other than these.
+fn other_files(folder: &Path, files: &[&str]) -> Vec<String> {
     let entries = std::fs::read_dir(folder).unwrap();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     names.filter(|name| !files.contains(&name.as_str())).collect()
@@ -44,7 +44,7 @@ fn random_model(rng: &mut Rng, tensors: usize) -> Model {
 }
 
 #[test]
-fn pieces_make_the_whole_in_order_and_out_of_order() {
+fn files_written_in_pieces_equal_serialised_files() {
     let mut rng = Rng(1);
     let temp = Temp::new();
     let path = temp.join("model.safetensors");
@@ -81,10 +81,10 @@ fn pieces_make_the_whole_in_order_and_out_of_order() {
                 left.swap_remove(at);
             }
         }
-        assert_eq!(debris(temp.path(), &["model.safetensors"]).len(), 1);
+        assert_eq!(other_files(temp.path(), &["model.safetensors"]).len(), 1);
         file.commit().unwrap();
         assert!(std::fs::read(&path).unwrap() == expected);
-        assert_eq!(debris(temp.path(), &["model.safetensors"]), [""; 0]);
+        assert_eq!(other_files(temp.path(), &["model.safetensors"]), [""; 0]);
     }
 }
 
@@ -95,7 +95,7 @@ fn two_tensors() -> OwnedPlan {
 }
 
 #[test]
-fn what_is_missing_too_much_or_too_late_is_told() {
+fn missing_excess_and_late_data_are_errors() {
     let stream = || StreamWriter::new(Vec::new(), two_tensors()).unwrap();
     let refusal = |error: safetensors_zero::WriteError| {
         (error.tensor().unwrap().to_owned(), error.refusal().unwrap())
@@ -103,22 +103,22 @@ fn what_is_missing_too_much_or_too_late_is_told() {
     let missing = |written| ("a".to_owned(), ErrorKind::DataMissing { needed: 16, written });
 
     assert_eq!(refusal(stream().finish().unwrap_err()), missing(0));
-    let mut early = stream();
-    assert_eq!(refusal(early.tensor("b").unwrap_err()), missing(0));
-    assert_eq!(refusal(early.tensor("e").unwrap_err()), missing(0));
-    early.tensor("a").unwrap().write_bytes(&[0; 7]).unwrap();
-    assert_eq!(refusal(early.tensor("b").unwrap_err()), missing(7));
-    let error = early.tensor("a").unwrap().write_bytes(&[0; 10]).unwrap_err();
+    let mut stream = stream();
+    assert_eq!(refusal(stream.tensor("b").unwrap_err()), missing(0));
+    assert_eq!(refusal(stream.tensor("e").unwrap_err()), missing(0));
+    stream.tensor("a").unwrap().write_bytes(&[0; 7]).unwrap();
+    assert_eq!(refusal(stream.tensor("b").unwrap_err()), missing(7));
+    let error = stream.tensor("a").unwrap().write_bytes(&[0; 10]).unwrap_err();
     let excess = ErrorKind::DataExcess { needed: 16, written: 17 };
     assert_eq!(refusal(error), ("a".to_owned(), excess));
-    early.tensor("a").unwrap().write_f32(&[1.0; 2]).unwrap();
-    early.tensor("a").unwrap().write_bytes(&[0; 1]).unwrap();
-    early.tensor("b").unwrap().write_i64(&[1, 2]).unwrap();
-    assert_eq!(refusal(early.tensor("a").unwrap_err()).1, ErrorKind::OutOfOrder);
-    assert_eq!(refusal(early.tensor("c").unwrap_err()).1, ErrorKind::TensorNotFound);
-    let error = early.tensor("e").unwrap().write_bytes(&[0]).unwrap_err();
+    stream.tensor("a").unwrap().write_f32(&[1.0; 2]).unwrap();
+    stream.tensor("a").unwrap().write_bytes(&[0; 1]).unwrap();
+    stream.tensor("b").unwrap().write_i64(&[1, 2]).unwrap();
+    assert_eq!(refusal(stream.tensor("a").unwrap_err()).1, ErrorKind::OutOfOrder);
+    assert_eq!(refusal(stream.tensor("c").unwrap_err()).1, ErrorKind::TensorNotFound);
+    let error = stream.tensor("e").unwrap().write_bytes(&[0]).unwrap_err();
     assert_eq!(refusal(error).1, ErrorKind::DataExcess { needed: 0, written: 1 });
-    SafeTensors::deserialize(&early.finish().unwrap()).unwrap();
+    SafeTensors::deserialize(&stream.finish().unwrap()).unwrap();
 
     let temp = Temp::new();
     let path = temp.write("model.safetensors", b"old");
@@ -133,12 +133,12 @@ fn what_is_missing_too_much_or_too_late_is_told() {
     assert_eq!(error.to_string(), format!("{}: {sentence}", path.display()));
     assert_eq!(refusal(error), missing(15));
     assert_eq!(std::fs::read(&path).unwrap(), b"old");
-    assert_eq!(debris(temp.path(), &["model.safetensors"]), [""; 0]);
+    assert_eq!(other_files(temp.path(), &["model.safetensors"]), [""; 0]);
 }
 
 #[test]
-fn a_stream_that_failed_stays_failed() {
-    /// Takes a few bytes of each write, and fails once there are many.
+fn a_failed_stream_stays_failed() {
+    /// Accepts up to 7 bytes of each write, fails once when it is full, then has space again.
     #[derive(Debug)]
     struct Full(usize);
 
@@ -159,9 +159,9 @@ fn a_stream_that_failed_stays_failed() {
     }
 
     let plan = two_tensors();
-    let room = plan.data_start() as usize + 10;
-    let mut stream = StreamWriter::new(Full(room), plan).unwrap();
-    // There is room again, but how much was taken nobody knows.
+    let space = plan.data_start() as usize + 10;
+    let mut stream = StreamWriter::new(Full(space), plan).unwrap();
+    // There is space again, but how much of the failed write was accepted is unknown.
     for _ in 0..2 {
         let error = stream.tensor("a").unwrap().write_bytes(&[0; 16]).unwrap_err();
         assert!(matches!(error.kind(), WriteErrorKind::Write(_)), "{error}");
@@ -171,7 +171,7 @@ fn a_stream_that_failed_stays_failed() {
 }
 
 #[test]
-fn numbers_become_what_the_dtype_holds() {
+fn numbers_are_converted_to_the_dtype() {
     let mut builder = PlanBuilder::new();
     let len = 100_003;
     for dtype in [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::BF16] {
@@ -187,15 +187,15 @@ fn numbers_become_what_the_dtype_holds() {
     let names: Vec<String> = writer.plan().table().names().map(|name| name.to_string()).collect();
     for name in &names {
         let mut tensor = writer.tensor(name).unwrap();
-        let (floats, dtype) = (tensor.info().dtype.as_str().contains('F'), tensor.info().dtype);
-        if floats && dtype == Dtype::BF16 {
+        let (is_float, dtype) = (tensor.info().dtype.as_str().contains('F'), tensor.info().dtype);
+        if is_float && dtype == Dtype::BF16 {
             tensor.write_f32(&single).unwrap();
-        } else if floats {
+        } else if is_float {
             tensor.write_f64(&halves).unwrap();
         } else {
             let error = tensor.write_f32(&[1.0]).unwrap_err();
             assert_eq!(error.refusal(), Some(ErrorKind::NoConversion { dtype }));
-            // What is out of range is told by its place among all.
+            // The error has the index of the value that is out of range.
             if dtype == Dtype::U16 {
                 let mut wrong = whole[..70_000].to_vec();
                 wrong[69_000] = -1;
@@ -227,7 +227,7 @@ fn numbers_become_what_the_dtype_holds() {
     }
 }
 
-/// The models between which the tests below change: their files differ in every byte of data.
+/// Two models whose files differ in every byte of data.
 fn generations() -> [Model; 2] {
     [1, 2].map(|fill: u8| {
         let spec = |i: usize| Spec {
@@ -243,7 +243,7 @@ fn generations() -> [Model; 2] {
 }
 
 #[test]
-fn only_files_are_replaced_and_what_fails_leaves_nothing() {
+fn only_files_are_replaced_and_failed_saves_leave_nothing() {
     let temp = Temp::new();
     let [model, _] = generations();
     let error = serialize_to_file(model.views(), None, temp.path()).unwrap_err();
@@ -261,9 +261,9 @@ fn only_files_are_replaced_and_what_fails_leaves_nothing() {
     reserved.tensors[3].data.pop();
     let error = serialize_to_file(reserved.views(), None, &path).unwrap_err();
     assert_eq!(error.path(), Some(&*path));
-    assert_eq!(debris(temp.path(), &[]), [""; 0]);
+    assert_eq!(other_files(temp.path(), &[]), [""; 0]);
     drop(FileWriter::create(&path, plan_of(&model)).unwrap());
-    assert_eq!(debris(temp.path(), &[]), [""; 0]);
+    assert_eq!(other_files(temp.path(), &[]), [""; 0]);
     #[cfg(unix)]
     {
         let error = serialize_to_file(model.views(), None, "/dev/null").unwrap_err();
@@ -279,7 +279,7 @@ fn only_files_are_replaced_and_what_fails_leaves_nothing() {
 
 #[cfg(unix)]
 #[test]
-fn permissions_are_those_of_a_new_file_and_links_are_replaced() {
+fn saves_use_default_permissions_and_replace_links() {
     use std::os::unix::fs::{symlink, PermissionsExt};
     let temp = Temp::new();
     let [model, other] = generations();
@@ -297,10 +297,10 @@ fn permissions_are_those_of_a_new_file_and_links_are_replaced() {
     assert!(std::fs::read(&path).unwrap() == serialize(model.views(), None).unwrap());
 }
 
-/// A map keeps the bytes of the file that it was made of.
+/// A map keeps showing the file that it was opened from.
 #[cfg(all(feature = "mmap", unix))]
 #[test]
-#[allow(unsafe_code, reason = "that is how files are mapped")]
+#[allow(unsafe_code, reason = "mapping a file is unsafe")]
 fn an_open_map_keeps_its_bytes() {
     let temp = Temp::new();
     let path = temp.join("model.safetensors");
@@ -319,7 +319,7 @@ fn an_open_map_keeps_its_bytes() {
     assert!(bytes.iter().all(|byte| *byte == 2));
 }
 
-/// Not on targets that are tested in an emulator, whose programs cannot start each other.
+/// Not on targets that are tested in an emulator, where programs can't start each other.
 #[cfg(all(unix, any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod in_another_process {
     use super::*;
@@ -328,8 +328,8 @@ mod in_another_process {
 
     const PATH: &str = "SAFETENSORS_ZERO_SAVING_TO";
 
-    /// This test again, in a process of its own, which saves to this path.
-    fn again(test: &str, path: &Path, before: &str) -> Command {
+    /// Runs this test in another process, which saves to this path.
+    fn rerun(test: &str, path: &Path, before: &str) -> Command {
         let mut command = Command::new("sh");
         command
             .arg("-c")
@@ -343,7 +343,7 @@ mod in_another_process {
     }
 
     #[test]
-    fn a_kill_leaves_the_old_file_or_the_new_one() {
+    fn a_killed_save_leaves_the_old_or_the_new_file() {
         let models = generations();
         if let Some(path) = std::env::var_os(PATH) {
             for model in models.iter().cycle() {
@@ -354,7 +354,7 @@ mod in_another_process {
         let path = temp.join("model.safetensors");
         let whole = models.each_ref().map(|model| serialize(model.views(), None).unwrap());
         serialize_to_file(models[0].views(), None, &path).unwrap();
-        // Kills come within the time of four saves, on whatever machine.
+        // Kill within the time of four saves on this machine.
         let begin = std::time::Instant::now();
         for model in models.iter().cycle().take(20) {
             serialize_to_file(model.views(), None, &path).unwrap();
@@ -363,10 +363,10 @@ mod in_another_process {
         let mut rng = Rng(11);
         let (mut interrupted, mut seen) = (0, [0; 2]);
         for _ in 0..200 {
-            let test = "in_another_process::a_kill_leaves_the_old_file_or_the_new_one";
-            let mut child = again(test, &path, "").spawn().unwrap();
-            // Once the temporary file of the first save is there, or soon after.
-            while debris(temp.path(), &["model.safetensors"]).is_empty() {
+            let test = "in_another_process::a_killed_save_leaves_the_old_or_the_new_file";
+            let mut child = rerun(test, &path, "").spawn().unwrap();
+            // Wait for the temporary file of the first save.
+            while other_files(temp.path(), &["model.safetensors"]).is_empty() {
                 assert!(child.try_wait().unwrap().is_none());
                 std::thread::yield_now();
             }
@@ -375,19 +375,19 @@ mod in_another_process {
             assert_eq!(child.wait().unwrap().signal(), Some(9));
             let found = std::fs::read(&path).unwrap();
             let which = whole.iter().position(|file| *file == found);
-            seen[which.expect("one of the two files, whole")] += 1;
-            for name in debris(temp.path(), &["model.safetensors"]) {
+            seen[which.expect("the file has to be one of the two, and complete")] += 1;
+            for name in other_files(temp.path(), &["model.safetensors"]) {
                 assert!(name.starts_with(".safetensors-") && name.ends_with(".partial"), "{name}");
                 std::fs::remove_file(temp.join(name)).unwrap();
                 interrupted += 1;
             }
         }
-        assert!(interrupted > 20, "{interrupted} kills came in the middle of a save");
+        assert!(interrupted > 20, "only {interrupted} kills interrupted a save");
         assert!(seen.iter().all(|count| *count > 0), "{seen:?}");
     }
 
     #[test]
-    fn a_full_disk_is_an_error_that_leaves_nothing() {
+    fn a_full_disk_is_an_error_and_leaves_nothing() {
         let [old, new] = generations();
         if let Some(path) = std::env::var_os(PATH) {
             let error = serialize_to_file(new.views(), None, &path).unwrap_err();
@@ -401,17 +401,17 @@ mod in_another_process {
         let temp = Temp::new();
         let path = temp.join("model.safetensors");
         serialize_to_file(old.views(), None, &path).unwrap();
-        let test = "in_another_process::a_full_disk_is_an_error_that_leaves_nothing";
-        // Files of at most 64 KiB, and an error for what is more.
-        let status = again(test, &path, "trap '' XFSZ; ulimit -f 128;").status().unwrap();
+        let test = "in_another_process::a_full_disk_is_an_error_and_leaves_nothing";
+        // Limit files to 64 KiB, and make writing more an error instead of a signal.
+        let status = rerun(test, &path, "trap '' XFSZ; ulimit -f 128;").status().unwrap();
         assert!(status.success());
         assert!(std::fs::read(&path).unwrap() == serialize(old.views(), None).unwrap());
-        assert_eq!(debris(temp.path(), &["model.safetensors"]), [""; 0]);
+        assert_eq!(other_files(temp.path(), &["model.safetensors"]), [""; 0]);
     }
 }
 
 #[test]
-fn shards_keep_their_bound_and_are_read_back() {
+fn shards_respect_the_size_bound_and_read_back() {
     let mut rng = Rng(8);
     for round in 0..30 {
         let temp = Temp::new();
@@ -450,7 +450,7 @@ fn shards_keep_their_bound_and_are_read_back() {
 }
 
 #[test]
-fn shards_are_planned_as_one_model() {
+fn tensors_are_distributed_over_numbered_shards() {
     let mut builder = PlanBuilder::new();
     for layer in 0..10 {
         builder.tensor(format!("layers.{layer}"), Dtype::U8, [1000]);
@@ -474,7 +474,7 @@ fn shards_are_planned_as_one_model() {
 }
 
 #[test]
-fn a_file_is_saved_with_the_options_that_are_given() {
+fn saves_use_the_given_options() {
     let temp = Temp::new();
     let path = temp.join("model.safetensors");
     let [model, _] = generations();

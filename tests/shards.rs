@@ -1,5 +1,5 @@
-//! Promise: a model in several files is what its index says, no index leads out of its folder, and
-//! where index and shards differ, every difference is told.
+//! Promise: a sharded model consists of the tensors that its index lists, no index can name a file
+//! outside its folder, and every difference between index and shards is reported.
 
 #![cfg(feature = "std")]
 #![allow(clippy::restriction, clippy::pedantic, missing_docs, unreachable_pub)]
@@ -21,7 +21,7 @@ use support::index;
 use support::rng::Rng;
 use support::temp::Temp;
 
-/// Why a model is refused, `Ok` with what was found besides if it is not.
+/// Returns the names of the findings, or the reason why the model is refused.
 fn verdict(path: &Path, options: &ShardsOptions) -> Result<Vec<&'static str>, String> {
     let model = Shards::open_with(path, options)
         .map_err(|error| error.invalid().expect("an invalid index").kind().name().to_owned())?;
@@ -43,10 +43,10 @@ fn verdict(path: &Path, options: &ShardsOptions) -> Result<Vec<&'static str>, St
     }
 }
 
-/// What is found besides, or why it is refused.
+/// The names of the findings, or the reason why the model is refused.
 type Verdict = Result<&'static [&'static str], &'static str>;
 
-/// The cases, each with what is to be said of it, by default and under strict rules.
+/// The corpus cases with the expected verdicts under default and strict options.
 const CASES: [(&str, Verdict, Verdict); 27] = [
     ("index-good", Ok(&[]), Ok(&[])),
     ("index-missing-shard", Err("NotFound"), Err("NotFound")),
@@ -78,11 +78,11 @@ const CASES: [(&str, Verdict, Verdict); 27] = [
 ];
 
 #[test]
-fn every_index_of_the_corpus_gets_its_verdict() {
+fn corpus_indexes_get_the_expected_verdicts() {
     let cases = corpus::cases();
-    let of_indexes = |case: &&Case| case.id.starts_with("index-");
+    let is_index = |case: &&Case| case.id.starts_with("index-");
     let mut count = 0;
-    for case in cases.iter().filter(of_indexes) {
+    for case in cases.iter().filter(is_index) {
         let (_, default, strict) = CASES
             .iter()
             .find(|(id, ..)| *id == case.id)
@@ -104,7 +104,7 @@ fn every_index_of_the_corpus_gets_its_verdict() {
             if found.is_ok() {
                 let b = if case.id == "index-extra-tensor" { 1.0 } else { 2.0 };
                 check_tensors(&Shards::open_with(&path, &options).unwrap(), b);
-                // The folder is the same model.
+                // Opening the folder finds the same index.
                 let folder = Shards::open_with(path.parent().unwrap(), &options).unwrap();
                 assert_eq!(folder.index_path(), Some(path.as_path()));
             }
@@ -114,7 +114,7 @@ fn every_index_of_the_corpus_gets_its_verdict() {
     assert_eq!(count, if cfg!(unix) { 27 } else { 26 });
 }
 
-/// In all these models `a` is 1, in F32, and `b` is this, whatever else is there.
+/// Checks a model of two tensors: `a` is 1, and `b` is the given value.
 fn check_tensors(model: &Shards, b: f32) {
     assert_eq!(model.len(), 2);
     for (name, value) in [("a", 1.0), ("b", b)] {
@@ -129,7 +129,8 @@ fn check_tensors(model: &Shards, b: f32) {
     assert_eq!(Some(error.path()), model.index_path());
 }
 
-/// The layout of a hub's cache: the files of a snapshot are links to blobs, the index too.
+/// Creates a model laid out like a Hugging Face cache: index and shards are links to blobs. Returns
+/// the index's path.
 #[cfg(unix)]
 fn hub_cache(temp: &Temp) -> std::path::PathBuf {
     let good = corpus::folder().join("index-good");
@@ -149,7 +150,7 @@ fn hub_cache(_: &Temp) -> std::path::PathBuf {
     unreachable!()
 }
 
-/// A shard with F32 scalars of these names and values.
+/// A shard of F32 scalars with these names and values.
 fn shard(tensors: &[(&str, f32)]) -> Vec<u8> {
     let mut header = String::from("{");
     let mut data = Vec::new();
@@ -164,7 +165,8 @@ fn shard(tensors: &[(&str, f32)]) -> Vec<u8> {
     file(header + "}", &data)
 }
 
-/// A model of `count` shards with a tensor each, `t0` to `tN`.
+/// Creates a model of `count` shards with one tensor each, `t0`, `t1` and so on. Returns the path
+/// of the index.
 fn many_shards(temp: &Temp, count: usize) -> std::path::PathBuf {
     let mut map = Vec::new();
     for i in 0..count {
@@ -182,7 +184,7 @@ fn many_shards(temp: &Temp, count: usize) -> std::path::PathBuf {
 
 #[test]
 #[cfg(unix)]
-fn few_files_are_kept_open() {
+fn open_files_are_limited() {
     let temp = Temp::new();
     let index = many_shards(&temp, 40);
     let open_files = || fs::read_dir("/proc/self/fd").map_or(0, |entries| entries.count());
@@ -204,7 +206,7 @@ fn few_files_are_kept_open() {
     assert_eq!(model.tensors().count(), 40);
     assert!(model.verify().is_empty());
 
-    // A shard that is opened again has to be the same.
+    // Reopening a shard that was replaced is an error.
     let path = model.path(5).to_path_buf();
     for i in 10..20 {
         model.tensor(&format!("t{i}")).unwrap();
@@ -217,7 +219,7 @@ fn few_files_are_kept_open() {
 }
 
 #[test]
-fn shards_are_opened_when_they_are_needed() {
+fn shards_are_opened_on_demand() {
     let temp = Temp::new();
     let index = many_shards(&temp, 3);
     fs::remove_file(temp.join("m-1.safetensors")).unwrap();
@@ -231,18 +233,18 @@ fn shards_are_opened_when_they_are_needed() {
     };
     missing(model.tensor("t1").unwrap_err());
     missing(model.open_all().unwrap_err());
-    // One error for the shard, and the others.
+    // A single error for the missing shard, and the other tensors.
     let tensors: Vec<_> = model.tensors().collect();
     let found: Vec<_> = tensors.iter().map(Result::is_ok).collect();
     assert_eq!(found, [true, false, true]);
-    // The shard comes late, and is found.
+    // A shard that appears later is found.
     temp.write("m-1.safetensors", shard(&[("t1", 1.0)]));
     model.tensor("t1").unwrap().dequant_into(&mut out).unwrap();
     assert_eq!(out, [1.0]);
 }
 
 #[test]
-fn every_difference_is_told() {
+fn verify_reports_every_difference() {
     let temp = Temp::new();
     temp.write("a.safetensors", shard(&[("one", 1.0), ("extra", 5.0), ("two", 7.0)]));
     temp.write("b.safetensors", shard(&[("two", 2.0)]));
@@ -255,7 +257,7 @@ fn every_difference_is_told() {
     );
     let model = Shards::open(&index).unwrap();
     let findings = model.verify();
-    let told: Vec<(&str, &str, Option<&str>, bool)> = findings
+    let reported: Vec<(&str, &str, Option<&str>, bool)> = findings
         .iter()
         .map(|f| {
             let file = f.path.file_name().unwrap().to_str().unwrap();
@@ -270,14 +272,14 @@ fn every_difference_is_told() {
         ("shard", "d.safetensors", None, true),
         ("stray", "stray.safetensors", None, false),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
     let sentences: Vec<_> = findings.iter().map(|f| f.sentence().to_string()).collect();
     assert_eq!(sentences[0], "tensor \"extra\": the index does not list it");
     assert!(sentences[3].contains("a Git LFS pointer"), "{}", sentences[3]);
     let error = model.tensor("gone").unwrap_err();
     assert!(matches!(error.kind(), FileErrorKind::NotInShard) && error.is_invalid(), "{error}");
 
-    // What a finding breaks off is not looked at.
+    // `verify_each` stops when the callback breaks.
     let mut count = 0;
     let stopped = model.verify_each(|_| {
         count += 1;
@@ -287,7 +289,7 @@ fn every_difference_is_told() {
 }
 
 #[test]
-fn a_folder_is_the_model_in_it() {
+fn opening_a_folder_finds_its_model() {
     let one = shard(&[("a", 1.0)]);
     let index = r#"{"weight_map":{"a":"x.safetensors"}}"#;
     let temp = Temp::new();
@@ -321,7 +323,7 @@ fn a_folder_is_the_model_in_it() {
 }
 
 #[test]
-fn an_invalid_single_file_is_an_error_at_once() {
+fn opening_an_invalid_single_file_is_an_error() {
     let error = Shards::open(corpus::folder().join("alien-gzip.safetensors")).unwrap_err();
     assert!(matches!(error.invalid().unwrap().kind(), ErrorKind::Foreign { .. }));
     let temp = Temp::new();
@@ -330,7 +332,7 @@ fn an_invalid_single_file_is_an_error_at_once() {
 }
 
 #[test]
-fn every_bound_of_an_index_holds() {
+fn index_limits_are_exact() {
     let text = r#"{"x":[[0]],"metadata":{"total_size":7},"weight_map":{"ab":"abc.safetensors","c":"d.safetensors"}}"#;
     let len = text.len() as u64;
     type Change = fn(&mut IndexLimits, i32);
@@ -402,7 +404,7 @@ fn every_bound_of_an_index_holds() {
 }
 
 #[test]
-fn errors_of_an_index_tell_byte_and_names() {
+fn index_errors_have_positions_and_names() {
     let text = br#"{"weight_map":{"a\u0062":"../x.safetensors"}}"#;
     let error = Index::parse(text, &IndexLimits::DEFAULT).unwrap_err();
     assert_eq!((error.byte(), error.tensor()), (Some(26), Some(16..23)));
@@ -431,7 +433,7 @@ fn errors_of_an_index_tell_byte_and_names() {
     assert!(error.to_string().contains("this is no shard index: it looks like a Git LFS pointer"));
 }
 
-/// The text of an index, right or wrong in one place.
+/// The text of an index, valid or with one byte changed.
 #[derive(Debug, Clone)]
 struct Text(String);
 
@@ -496,7 +498,7 @@ impl Arbitrary for Text {
 }
 
 quickcheck! {
-    fn an_index_is_read_as_a_json_parser_reads_it(text: Text) -> bool {
+    fn indexes_read_the_same_as_with_a_json_parser(text: Text) -> bool {
         index::check(text.0.as_bytes());
         true
     }

@@ -1,5 +1,5 @@
-//! Promise: the fast path through a header decides nothing: whatever the spelling, the tokenizer
-//! alone says the same, entry by entry and error by error.
+//! Promise: the fast path through a header never changes a result. Whatever the spelling, the
+//! tokenizer alone returns the same entries and the same errors.
 
 #![allow(clippy::restriction, clippy::pedantic, missing_docs, unreachable_pub)]
 
@@ -15,7 +15,8 @@ use support::{corpus, file, hostile, paths};
 
 const PRESETS: [Limits; 3] = [Limits::DEFAULT, Limits::STRICT, Limits::TIGHT];
 
-/// Members that went the fast path under default limits.
+/// Compares both walks under every preset. Returns the number of members that took the fast path
+/// under default limits.
 fn check(file: &[u8]) -> usize {
     let walks = PRESETS.map(|limits| walk_both_ways(file, &limits));
     for walk in walks {
@@ -25,7 +26,7 @@ fn check(file: &[u8]) -> usize {
 }
 
 #[test]
-fn in_the_corpus_and_in_hostile_headers() {
+fn walks_agree_on_corpus_and_hostile_headers() {
     for case in corpus::files() {
         check(&case.bytes());
     }
@@ -34,9 +35,9 @@ fn in_the_corpus_and_in_hostile_headers() {
     }
 }
 
-/// Words are compared as numbers, in which NUL bytes are easily lost.
+/// Dtypes are compared as integers, where a NUL byte could be mistaken for padding.
 #[test]
-fn a_dtype_is_its_spelling_and_nothing_besides() {
+fn dtypes_have_one_spelling() {
     for dtype in Dtype::ALL {
         for byte in 0..0x80_u8 {
             for spelling in [format!("{dtype}{}", byte as char), format!("{}{dtype}", byte as char)]
@@ -60,9 +61,9 @@ fn a_dtype_is_its_spelling_and_nothing_besides() {
     }
 }
 
-/// A key may stand where one is expected, and once.
+/// A key directly followed by another key is an error at every place in an entry.
 #[test]
-fn keys_have_values_of_their_own() {
+fn rejects_keys_without_values() {
     let members = [r#""dtype":"U64""#, r#""shape":[1]"#, r#""data_offsets":[0,8]"#];
     let keys = [r#""dtype":"#, r#""shape":"#, r#""data_offsets":"#, r#""x":"#];
     for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
@@ -81,7 +82,7 @@ fn keys_have_values_of_their_own() {
 }
 
 #[test]
-fn in_any_spelling_whole_and_damaged() {
+fn walks_agree_on_random_and_damaged_spellings() {
     fn property(model: Model, seed: u64) -> bool {
         let (whole, _) = model.write();
         check(&whole);
@@ -95,7 +96,7 @@ fn in_any_spelling_whole_and_damaged() {
                 1 => header.insert(at, *rng.choose(b"{}[],:\"\\0123456789-.eu \n\t\r\0")),
                 2 => drop(header.remove(at)),
                 3 => {
-                    // A piece once more, from anywhere to anywhere.
+                    // Repeat a piece of the header at a random position.
                     let begin = rng.below(header.len());
                     let end = (begin + 1 + rng.below(20)).min(header.len());
                     let piece = header[begin..end].to_vec();
@@ -111,7 +112,7 @@ fn in_any_spelling_whole_and_damaged() {
     QuickCheck::new().tests(tests).quickcheck(property as fn(Model, u64) -> bool);
 }
 
-/// A header of three tensors, its pieces joined as writers of JSON do.
+/// A file of three tensors whose header is formatted as JSON writers do.
 fn spelled(names: [&str; 3], order: [usize; 3], colon: &str, comma: &str, indent: &str) -> Vec<u8> {
     let line = |depth: usize| {
         if indent.is_empty() {
@@ -151,7 +152,7 @@ fn spelled(names: [&str; 3], order: [usize; 3], colon: &str, comma: &str, indent
 }
 
 #[test]
-fn usual_spellings_do_go_the_quick_way() {
+fn usual_spellings_take_the_fast_path() {
     let names = ["model.layers.0.mlp.up_proj.weight", "a", "with a space and an escape \\u00e9!"];
     for order in [[0, 1, 2], [2, 0, 1], [1, 0, 2], [2, 1, 0], [0, 2, 1], [1, 2, 0]] {
         for (colon, comma, indent) in [
@@ -161,10 +162,10 @@ fn usual_spellings_do_go_the_quick_way() {
             (" ", ",", "    "),
             (" ", ",", "\u{20}"),
         ] {
-            let quick = check(&spelled(names, order, colon, comma, indent));
-            // Whether there is white space is found out by the tokenizer at the first member.
+            let fast = check(&spelled(names, order, colon, comma, indent));
+            // The tokenizer reads the first member to find out whether there is white space.
             let expected = if colon.is_empty() { 3 } else { 2 };
-            assert_eq!(quick, expected, "{order:?} {colon:?} {comma:?} {indent:?}");
+            assert_eq!(fast, expected, "{order:?} {colon:?} {comma:?} {indent:?}");
         }
     }
 }

@@ -1,10 +1,10 @@
-//! Promise: the core needs little stack: less than 2 KiB where the compiler optimises.
+//! Promise: the core needs less than 2 KiB of stack in optimised builds.
 //!
-//! The stack below a call is painted, and looked at after the call for the deepest place where the
-//! paint is gone.
+//! The test fills the stack below a call with a pattern, then finds the deepest byte that the call
+//! changed.
 
 #![allow(clippy::restriction, clippy::pedantic, missing_docs, unreachable_pub)]
-#![allow(unsafe_code, reason = "looks at the stack")]
+#![allow(unsafe_code, reason = "reads the stack below the stack pointer")]
 
 #[allow(dead_code)]
 mod support;
@@ -15,34 +15,34 @@ use safetensors_zero::{Dtype, Header, Limits, SafeTensors, TensorSlot, TensorVie
 use support::corpus;
 
 const AREA: usize = 256 << 10;
-const PAINT: u8 = 0xa5;
+const PATTERN: u8 = 0xa5;
 
-/// Paints the stack below its caller, and tells where.
+/// Fills the stack below the caller with the pattern. Returns the address of the filled area.
 #[inline(never)]
-fn paint() -> usize {
-    let mut area = [PAINT; AREA];
+fn fill() -> usize {
+    let mut area = [PATTERN; AREA];
     black_box(&mut area).as_ptr() as usize
 }
 
-/// Bytes at the deep end of the area that still have their paint.
+/// The number of bytes at the deep end of the area that still have the pattern.
 #[inline(never)]
-fn painted(area: usize) -> usize {
+fn untouched(area: usize) -> usize {
     let start = area as *const u8;
-    // Below the stack pointer nothing is alive, but the memory is there.
-    (0..AREA).take_while(|at| unsafe { start.add(*at).read_volatile() } == PAINT).count()
+    // Nothing below the stack pointer is in use, but the memory is still mapped.
+    (0..AREA).take_while(|at| unsafe { start.add(*at).read_volatile() } == PATTERN).count()
 }
 
-/// How deep a call goes below its caller, in bytes.
+/// The bytes of stack that a call uses below its caller.
 #[inline(never)]
 fn depth(call: &mut dyn FnMut()) -> usize {
-    let area = paint();
+    let area = fill();
     call();
-    AREA - painted(area)
+    AREA - untouched(area)
 }
 
 fn bound() -> usize {
     if cfg!(debug_assertions) {
-        // Without the optimiser every temporary has a place of its own.
+        // Without optimisation, every temporary has its own stack slot.
         128 << 10
     } else {
         2 << 10
@@ -50,7 +50,7 @@ fn bound() -> usize {
 }
 
 #[test]
-fn the_measure_measures() {
+fn depth_measures_known_calls() {
     let mut shallow = || assert_eq!(black_box(1), 1);
     #[inline(never)]
     fn deep() {
@@ -62,7 +62,7 @@ fn the_measure_measures() {
 }
 
 #[test]
-fn parsing_is_shallow() {
+fn parsing_uses_little_stack() {
     let mut slots = vec![TensorSlot::EMPTY; 1000];
     let mut deepest = 0;
     for case in corpus::files() {
@@ -85,7 +85,7 @@ fn parsing_is_shallow() {
 }
 
 #[test]
-fn views_are_shallow() {
+fn views_use_little_stack() {
     let data = vec![0; 4096];
     let mut out = vec![0.0; 1024];
     let mut deepest = 0;

@@ -1,4 +1,4 @@
-//! Promise: a file of any size is written in the memory of its plan and one piece.
+//! Promise: writing a file of any size takes only the memory of its plan and one piece of data.
 
 #![cfg(feature = "std")]
 #![allow(clippy::restriction, clippy::pedantic, missing_docs, unreachable_pub)]
@@ -19,7 +19,7 @@ static ALLOCATOR: Counting = Counting;
 const PIECE: usize = 1 << 20;
 static ZEROS: [u8; PIECE] = [0; PIECE];
 
-/// A file that takes no room for pieces of zeros.
+/// A file that skips pieces of zeros, so that it stays sparse.
 struct Sparse(fs::File);
 
 impl Write for Sparse {
@@ -37,7 +37,7 @@ impl Write for Sparse {
 }
 
 #[test]
-fn six_gib_pass_through_a_mebibyte() {
+fn six_gib_are_written_in_256_kib_of_memory() {
     const TENSORS: u64 = 6;
     let temp = Temp::new();
     let path = temp.join("model.safetensors");
@@ -56,7 +56,7 @@ fn six_gib_pass_through_a_mebibyte() {
         for i in 0..TENSORS {
             let name = format!("t{i}");
             for at in 0..1 << 10 {
-                // The first piece of each tensor is not of zeros.
+                // The first piece of each tensor begins with a nonzero value.
                 piece[..4]
                     .copy_from_slice(&if at == 0 { i as f32 + 1.0 } else { 0.0 }.to_le_bytes());
                 writer.tensor(&name).unwrap().write_bytes(&piece).unwrap();

@@ -1,5 +1,5 @@
-//! Promise: everything goes between threads, what borrows is copied freely, and many threads that read
-//! through one view, one file or one model all get the same bits.
+//! Promise: all types can be shared between threads, borrowed views are `Copy`, and threads that
+//! read through one view, file or model all get the same bits.
 
 #![allow(clippy::restriction, clippy::pedantic, missing_docs, unreachable_pub)]
 
@@ -17,72 +17,72 @@ use support::rng::Rng;
 
 const THREADS: u64 = 8;
 
-/// How many ranges a thread reads.
-const TURNS: usize = if cfg!(debug_assertions) { 200 } else { 2_000 };
+/// The number of ranges that each thread reads.
+const ROUNDS: usize = if cfg!(debug_assertions) { 200 } else { 2_000 };
 
-fn is_shared<T: Send + Sync>() {}
-fn is_copied<T: Copy + Send + Sync>() {}
+fn assert_shared<T: Send + Sync>() {}
+fn assert_copy<T: Copy + Send + Sync>() {}
 
-/// The types that only read; the others are in `structure.rs`.
+/// The types that read. `structure.rs` checks the others.
 #[test]
-fn types_go_between_threads() {
+fn core_types_can_be_shared() {
     type Memory<'a> = &'a [u8];
-    is_shared::<Reader<'_, '_, Memory<'_>>>();
-    is_shared::<IndexIter<'_>>();
-    is_shared::<Table<'_, '_>>();
-    is_copied::<TensorReader<'_, Memory<'_>>>();
-    is_copied::<SliceReader<'_, Memory<'_>>>();
-    is_copied::<Index<'_>>();
-    is_copied::<IndexLimits>();
-    is_copied::<ShardName<'_>>();
-    is_copied::<TotalSize>();
-    is_copied::<TensorView<'_>>();
-    // A source is shared as far as the caller's own is.
+    assert_shared::<Reader<'_, '_, Memory<'_>>>();
+    assert_shared::<IndexIter<'_>>();
+    assert_shared::<Table<'_, '_>>();
+    assert_copy::<TensorReader<'_, Memory<'_>>>();
+    assert_copy::<SliceReader<'_, Memory<'_>>>();
+    assert_copy::<Index<'_>>();
+    assert_copy::<IndexLimits>();
+    assert_copy::<ShardName<'_>>();
+    assert_copy::<TotalSize>();
+    assert_copy::<TensorView<'_>>();
+    // A reader can be shared if its source can.
     fn of_source<S: Source + Send + Sync>() {
-        is_shared::<Reader<'_, '_, S>>();
-        is_shared::<TensorReader<'_, S>>();
+        assert_shared::<Reader<'_, '_, S>>();
+        assert_shared::<TensorReader<'_, S>>();
     }
     of_source::<Memory<'_>>();
 }
 
 #[cfg(feature = "alloc")]
 #[test]
-fn types_that_own_go_between_threads() {
+fn owned_types_can_be_shared() {
     use safetensors_zero::{OwnedTable, WeightMap};
-    is_shared::<OwnedTable>();
-    is_shared::<WeightMap>();
-    is_shared::<SafeTensors<'static, 'static>>();
+    assert_shared::<OwnedTable>();
+    assert_shared::<WeightMap>();
+    assert_shared::<SafeTensors<'static, 'static>>();
 }
 
 #[cfg(feature = "std")]
 #[test]
-fn types_of_files_go_between_threads() {
+fn file_types_can_be_shared() {
     use safetensors_zero::{
         File, FileError, FileErrorKind, FileSlice, FileTensor, FileType, Finding, Progress, Shards,
         ShardsOptions,
     };
-    is_shared::<File>();
-    is_shared::<Shards>();
-    is_shared::<FileTensor<'_>>();
-    is_shared::<FileSlice<'_, '_>>();
-    is_shared::<FileError>();
-    is_shared::<FileErrorKind>();
-    is_shared::<Finding>();
-    is_copied::<FileType>();
-    is_copied::<Progress>();
-    is_copied::<ShardsOptions>();
+    assert_shared::<File>();
+    assert_shared::<Shards>();
+    assert_shared::<FileTensor<'_>>();
+    assert_shared::<FileSlice<'_, '_>>();
+    assert_shared::<FileError>();
+    assert_shared::<FileErrorKind>();
+    assert_shared::<Finding>();
+    assert_copy::<FileType>();
+    assert_copy::<Progress>();
+    assert_copy::<ShardsOptions>();
     #[cfg(feature = "mmap")]
     {
-        is_shared::<safetensors_zero::Mmap>();
-        is_copied::<safetensors_zero::MmapOptions>();
-        is_copied::<safetensors_zero::Advice>();
+        assert_shared::<safetensors_zero::Mmap>();
+        assert_copy::<safetensors_zero::MmapOptions>();
+        assert_copy::<safetensors_zero::Advice>();
     }
 }
 
-/// Elements of each tensor.
+/// The number of elements of each tensor.
 const ELEMENTS: usize = 3_000;
 
-/// A file of a tensor of each dtype that has values, named by it, of random bytes.
+/// A file with a tensor of random bytes for each dtype that has values, named after the dtype.
 fn model() -> Vec<u8> {
     let mut rng = Rng(7);
     let (mut entries, mut data) = (Vec::new(), Vec::new());
@@ -106,7 +106,7 @@ fn bits(values: &[f32]) -> Vec<u32> {
     values.iter().map(|value| value.to_bits()).collect()
 }
 
-/// The bits of every tensor, by one thread.
+/// The names and bits of all tensors, read by one thread.
 fn expected(tensors: &SafeTensors<'_, '_>) -> Vec<(String, Vec<u32>)> {
     let widen = |(name, view): (safetensors_zero::Text<'_>, TensorView<'_>)| {
         let mut values = vec![0.0; ELEMENTS];
@@ -116,15 +116,15 @@ fn expected(tensors: &SafeTensors<'_, '_>) -> Vec<(String, Vec<u32>)> {
     tensors.iter().map(widen).collect()
 }
 
-/// Has many threads read random ranges of random tensors, each by the function, and compares each with
-/// what one thread got of the whole.
+/// Reads random ranges of random tensors in several threads, and compares them with what one thread
+/// has read.
 fn check(expected: &[(String, Vec<u32>)], read: impl Fn(&str, u64, &mut [f32]) + Sync) {
     thread::scope(|scope| {
         for seed in 0..THREADS {
             let read = &read;
             scope.spawn(move || {
                 let mut rng = Rng(seed);
-                for _ in 0..TURNS {
+                for _ in 0..ROUNDS {
                     let (name, whole) = rng.choose(expected);
                     let first = rng.below(ELEMENTS);
                     let mut out = vec![0.0; rng.below(ELEMENTS - first) + 1];
@@ -146,11 +146,11 @@ fn threads_share_a_view_and_a_table() {
     check(&expected, |name, first, out| {
         tensors.tensor(name).unwrap().dequant_range(first, out).unwrap();
     });
-    // The views alone, made before.
+    // Through views created beforehand.
     let views: Vec<(String, TensorView<'_>)> =
         tensors.iter().map(|(name, view)| (name.to_string(), view)).collect();
     check(&expected, |name, first, out| {
-        let (_, view) = views.iter().find(|(of, _)| of == name).unwrap();
+        let (_, view) = views.iter().find(|(other, _)| other == name).unwrap();
         view.dequant_range(first, out).unwrap();
     });
 }
@@ -205,12 +205,12 @@ fn threads_share_a_file() {
     let tensors: Vec<_> =
         file.tensors().map(|tensor| (tensor.name().to_string(), tensor)).collect();
     check(&expected, |name, first, out| {
-        let (_, tensor) = tensors.iter().find(|(of, _)| of == name).unwrap();
+        let (_, tensor) = tensors.iter().find(|(other, _)| other == name).unwrap();
         tensor.dequant_range(first, out).unwrap();
     });
     #[cfg(feature = "mmap")]
     {
-        // SAFETY: nobody else knows the file.
+        // SAFETY: no other process uses the file.
         #[allow(unsafe_code)]
         let map = unsafe { safetensors_zero::Mmap::open(&path) }.unwrap();
         check(&expected, |name, first, out| {
@@ -219,10 +219,10 @@ fn threads_share_a_file() {
     }
 }
 
-/// Shards that are opened and closed all the time, by all at once, from the first read on.
+/// With few files open at a time, all threads keep closing and reopening shards.
 #[cfg(feature = "std")]
 #[test]
-fn threads_share_a_model_whose_shards_come_and_go() {
+fn threads_share_a_sharded_model() {
     use safetensors_zero::{Shards, ShardsOptions};
     let bytes = model();
     let tensors = SafeTensors::deserialize(&bytes).unwrap();

@@ -1,5 +1,5 @@
-//! Promise: every number becomes the `f32` that its definition says, exact where an `f32` can hold
-//! it, else rounded once, to nearest, ties to even.
+//! Promise: dequantising to `f32` is exact if `f32` can hold the value. Other values are rounded
+//! once, to the nearest `f32`, ties to even.
 
 #![allow(clippy::restriction, clippy::pedantic, missing_docs, unreachable_pub)]
 
@@ -15,7 +15,8 @@ fn widen(dtype: Dtype, bytes: &[u8]) -> Vec<f32> {
     out
 }
 
-/// Every pattern of 16 bits, at an even address and at an odd one.
+/// Two buffers of every 16-bit pattern. The second has one byte before the patterns, so that they
+/// are at odd addresses.
 fn all_16_bits() -> [Vec<u8>; 2] {
     let even: Vec<u8> = (0..=u16::MAX).flat_map(|bits| bits.to_le_bytes()).collect();
     let odd = [&[0], even.as_slice()].concat();
@@ -23,14 +24,14 @@ fn all_16_bits() -> [Vec<u8>; 2] {
 }
 
 #[test]
-fn f16_of_every_pattern() {
+fn converts_every_f16() {
     let [even, odd] = all_16_bits();
     for bytes in [&even[..], &odd[1..]] {
         let out = widen(Dtype::F16, bytes);
         for bits in 0..=u16::MAX {
             let (found, expected) = (out[usize::from(bits)], half::f16::from_bits(bits).to_f32());
             if expected.is_nan() {
-                // Sign and payload are kept; a signalling NaN may have become quiet.
+                // Sign and payload are kept, but a signalling NaN can become quiet.
                 let kept =
                     u32::from(bits & 0x8000) << 16 | 0x7f80_0000 | u32::from(bits & 0x3ff) << 13;
                 assert_eq!(found.to_bits() & !0x0040_0000, kept & !0x0040_0000, "{bits:#06x}");
@@ -43,7 +44,7 @@ fn f16_of_every_pattern() {
 }
 
 #[test]
-fn bf16_of_every_pattern() {
+fn converts_every_bf16() {
     let [even, odd] = all_16_bits();
     for bytes in [&even[..], &odd[1..]] {
         let out = widen(Dtype::BF16, bytes);
@@ -57,7 +58,7 @@ fn bf16_of_every_pattern() {
 }
 
 #[test]
-fn integers_of_16_bits_of_every_pattern() {
+fn converts_every_16_bit_integer() {
     let [even, _] = all_16_bits();
     let (unsigned, signed) = (widen(Dtype::U16, &even), widen(Dtype::I16, &even));
     for bits in 0..=u16::MAX {
@@ -67,7 +68,7 @@ fn integers_of_16_bits_of_every_pattern() {
 }
 
 #[test]
-fn bytes_of_every_pattern() {
+fn converts_every_8_bit_code() {
     let codes: Vec<u8> = (0..=255).collect();
     for dtype in Dtype::ALL.into_iter().filter(|dtype| dtype.bitsize() == 8) {
         let out = widen(dtype, &codes);
@@ -77,7 +78,7 @@ fn bytes_of_every_pattern() {
             assert!(naive::same(found, expected), "{dtype} {code:#04x}: {found} {expected}");
         }
     }
-    // A few that the definition's twin might get wrong in the same way.
+    // A few known values, in case the naive implementation has the same bug.
     let landmarks = [
         (Dtype::F8_E4M3, 0x7e, 448.0),
         (Dtype::F8_E4M3, 0x01, 0.001_953_125),
@@ -104,22 +105,22 @@ fn bytes_of_every_pattern() {
 }
 
 #[test]
-fn codes_smaller_than_a_byte_in_every_place() {
+fn converts_every_sub_byte_code_at_every_position() {
     for (dtype, bits, largest) in
         [(Dtype::F4, 4, 6.0), (Dtype::F6_E2M3, 6, 7.5), (Dtype::F6_E3M2, 6, 28.0)]
     {
         let codes = 1_u32 << bits;
         let mut seen = Vec::new();
         for code in 0..codes {
-            for place in 0..24 / bits {
-                // The other codes of the group are the complement.
+            for position in 0..24 / bits {
+                // The other codes of the group are the complement of this one.
                 let all =
-                    (0..24 / bits).map(|i| if i == place { code } else { code ^ (codes - 1) });
+                    (0..24 / bits).map(|i| if i == position { code } else { code ^ (codes - 1) });
                 let group = all.enumerate().map(|(i, code)| code << (i * bits)).sum::<u32>();
                 let out = widen(dtype, &group.to_le_bytes()[..3]);
                 let expected = naive::value(dtype, u64::from(code));
-                assert!(naive::same(out[place], expected), "{dtype} {code:#x} at {place}");
-                seen.push(out[place]);
+                assert!(naive::same(out[position], expected), "{dtype} {code:#x} at {position}");
+                seen.push(out[position]);
             }
         }
         assert!(seen.iter().all(|value| value.is_finite() && value.abs() <= largest));
@@ -127,7 +128,8 @@ fn codes_smaller_than_a_byte_in_every_place() {
     }
 }
 
-/// Numbers around every power of two and every halfway point between two `f32`.
+/// Integers around each power of two, around the `f32` values and halfway points just above it, and
+/// their negations.
 fn edges() -> Vec<u64> {
     let mut edges = vec![0, u64::MAX];
     for power in 0..64 {
@@ -142,7 +144,7 @@ fn edges() -> Vec<u64> {
     edges
 }
 
-/// An integer as the nearest `f32`, ties to even, by its bits alone.
+/// Rounds an integer to the nearest `f32`, ties to even, by its bits alone.
 fn round(value: i128) -> f32 {
     let magnitude = value.unsigned_abs();
     if magnitude == 0 {
@@ -189,7 +191,7 @@ fn f64_rounds_to_nearest_even() {
     let mut cases: Vec<(f64, f32)> = Vec::new();
     for even in [0.0, 1.0, 2.0, f32::MIN_POSITIVE, f32::from_bits(2), f32::from_bits(0x7f7f_fffe)] {
         let odd = next(even);
-        // From halfway above an even number down to it, from above an odd one up.
+        // A tie rounds to even. The `f64` next to it, on the odd neighbour's side, rounds to odd.
         cases.extend([(halfway(even), even), (nudge(halfway(even), 1), odd)]);
         if odd.to_bits() < f32::MAX.to_bits() {
             cases.extend([(halfway(odd), next(odd)), (nudge(halfway(odd), -1), odd)]);
@@ -217,14 +219,14 @@ fn f64_rounds_to_nearest_even() {
 }
 
 #[test]
-fn f32_keeps_its_bits() {
+fn f32_bits_are_kept() {
     let bits = [0, 1, 0x8000_0000, 0x7f80_0000, 0x7f80_0001, 0xffbf_ffff, 0x7fc0_1234, 0x0040_0000];
     let bytes: Vec<u8> = bits.iter().flat_map(|bits: &u32| bits.to_le_bytes()).collect();
     assert!(widen(Dtype::F32, &bytes).iter().map(|value| value.to_bits()).eq(bits));
 }
 
 #[test]
-fn what_is_written_is_what_was_asked_for() {
+fn ranges_fill_exactly_the_output() {
     for dtype in Dtype::ALL.into_iter().filter(|dtype| dtype.has_f32()) {
         let bytes: Vec<u8> = (0..96_u8).map(|i| i.wrapping_mul(37)).collect();
         let elements = bytes.len() * 8 / dtype.bitsize();

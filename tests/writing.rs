@@ -1,7 +1,8 @@
-//! Promise: what is written is checked before it is written, is the same bytes for the same content,
-//! byte for byte the reference's where that is deterministic, and is read back as what it was.
+//! Promise: files are validated before they are written, the same content always gives the same
+//! bytes, these are the reference's bytes wherever the reference is deterministic, and files read
+//! back as written.
 //!
-//! Of the corpus: write-metadata-name, write-pad-spaces, write-deterministic,
+//! Corpus cases: write-metadata-name, write-pad-spaces, write-deterministic,
 //! write-duplicate-names, write-size-mismatch.
 
 #![cfg(feature = "alloc")]
@@ -39,8 +40,8 @@ fn metadata(model: &Model) -> Option<BTreeMap<String, String>> {
     }
 }
 
-/// Checks that a file holds a model, and that its header is as a writer should write it.
-fn holds(file: &[u8], model: &Model, options: &PlanOptions) {
+/// Checks that a file contains a model, with the data aligned as the options say.
+fn check_file(file: &[u8], model: &Model, options: &PlanOptions) {
     let content = paths::read(file, &options.limits).unwrap();
     assert_eq!(content.data_start % options.align, 0);
     assert_eq!(content.metadata.map(BTreeMap::from_iter), metadata(model));
@@ -55,14 +56,14 @@ fn holds(file: &[u8], model: &Model, options: &PlanOptions) {
 }
 
 #[test]
-fn what_is_written_is_read_back() {
+fn files_read_back_as_written() {
     fn property(model: Model, seed: u64) -> bool {
         let mut rng = Rng(seed);
         let mut options = PlanOptions::default();
         options.align = 1 << rng.below(13);
         options.order = *rng.choose(&[Order::ByDtype, Order::Given]);
         let file = serialize_with(model.views(), metadata(&model), &options).unwrap();
-        holds(&file, &model, &options);
+        check_file(&file, &model, &options);
         if options.order == Order::Given {
             let tensors = SafeTensors::deserialize(&file).unwrap();
             let with_bytes = |spec: &&Spec| !spec.data.is_empty();
@@ -71,7 +72,7 @@ fn what_is_written_is_read_back() {
             assert!(read.map(|(name, _)| name.to_string()).eq(given));
         }
 
-        // The same bytes, in whatever order the tensors come.
+        // The order of the given tensors doesn't change the bytes.
         options.order = Order::ByDtype;
         let file = serialize_with(model.views(), metadata(&model), &options).unwrap();
         let mut shuffled = model.views();
@@ -81,7 +82,7 @@ fn what_is_written_is_read_back() {
     check(property as fn(Model, u64) -> bool);
 }
 
-/// For the reference's own serializer.
+/// A tensor for the reference's serializer.
 struct Theirs<'a>(&'a Spec, Vec<usize>);
 
 impl safetensors::View for Theirs<'_> {
@@ -105,7 +106,7 @@ impl safetensors::View for Theirs<'_> {
 #[test]
 fn the_reference_writes_the_same_bytes() {
     fn property(mut model: Model) -> bool {
-        // The reference writes the keys of metadata in random order.
+        // The reference writes metadata keys in random order.
         if let Metadata::Map(pairs) = &mut model.metadata {
             pairs.truncate(1);
         }
@@ -118,12 +119,13 @@ fn the_reference_writes_the_same_bytes() {
             return true;
         }
         let map = metadata(&model).map(|map| map.into_iter().collect::<HashMap<_, _>>());
-        // Of no tensors and an empty map it writes `{},"__metadata__":{}}`, and cannot read it back.
+        // For no tensors and an empty map, the reference writes `{},"__metadata__":{}}`, which it
+        // can't read back.
         let broken = theirs.is_empty() && map.as_ref().is_some_and(HashMap::is_empty);
         match safetensors::serialize(theirs, map) {
             Ok(file) if broken => safetensors::SafeTensors::deserialize(&file).is_err(),
             Ok(expected) => serialize(model.views(), metadata(&model)).unwrap() == expected,
-            // It multiplies the dimensions of tensors without elements, in their order.
+            // The reference multiplies dimensions in order, so an empty tensor's shape can overflow.
             Err(safetensors::SafeTensorError::ValidationOverflow) => {
                 model.tensors.iter().any(|spec| spec.shape.contains(&u64::MAX))
             }
@@ -134,8 +136,8 @@ fn the_reference_writes_the_same_bytes() {
 }
 
 #[test]
-fn a_plan_is_accepted_where_its_file_is() {
-    /// How often the plan was refused, and how often not.
+fn plans_and_files_are_accepted_under_the_same_limits() {
+    /// How many files were rejected, and how many accepted.
     static VERDICTS: [std::sync::atomic::AtomicU32; 2] =
         [const { std::sync::atomic::AtomicU32::new(0) }; 2];
 
@@ -158,7 +160,7 @@ fn a_plan_is_accepted_where_its_file_is() {
         VERDICTS[usize::from(read.is_ok())].fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         match (planned, read) {
             (Ok(planned), Ok(_)) => planned == file,
-            // Where several rules are broken, either may tell of another.
+            // If several rules are broken, the two can report different ones.
             (Err(_), Err(_)) => true,
             (planned, read) => panic!("{planned:?} {read:?} {limits:?}"),
         }
@@ -171,7 +173,7 @@ fn a_plan_is_accepted_where_its_file_is() {
 
 type Tensors<'a> = &'a [(&'a str, Dtype, &'a [u64])];
 
-/// Why these tensors are refused, and which of them.
+/// Returns why a plan of these tensors is refused, and the index of the tensor at fault.
 fn refusal(tensors: Tensors<'_>, options: &PlanOptions) -> (ErrorKind, Option<usize>) {
     let mut planned: Vec<_> = tensors
         .iter()
@@ -182,7 +184,7 @@ fn refusal(tensors: Tensors<'_>, options: &PlanOptions) -> (ErrorKind, Option<us
 }
 
 #[test]
-fn plans_are_refused_for_their_own_reason() {
+fn invalid_plans_are_refused_with_the_right_error() {
     let default = PlanOptions::default();
     let f4 = Dtype::F4;
     let largest: &[u64] = &[1 << 63];
@@ -256,7 +258,7 @@ fn with_align(align: u64) -> PlanOptions {
 }
 
 #[test]
-fn data_have_the_length_of_their_shape() {
+fn data_of_the_wrong_length_is_refused() {
     let mut short = spec("a", Dtype::F32, &[2, 2]);
     short.data.pop();
     let error = serialize([("a", &short)], None).unwrap_err();
@@ -275,7 +277,7 @@ fn data_have_the_length_of_their_shape() {
 }
 
 #[test]
-fn the_header_is_padded_with_spaces_whatever_its_length() {
+fn headers_of_any_length_are_padded_with_spaces() {
     for align in [1, 2, 8, 64, 4096] {
         for len in 0..=2 * align.min(64) as usize {
             let name = "n".repeat(len);
@@ -292,7 +294,7 @@ fn the_header_is_padded_with_spaces_whatever_its_length() {
 }
 
 #[test]
-fn a_plan_knows_the_file_before_its_data() {
+fn plans_predict_the_file() {
     let mut rng = Rng(5);
     for _ in 0..50 {
         let model = Model::random(&mut rng, 9);
@@ -343,8 +345,8 @@ fn a_plan_knows_the_file_before_its_data() {
 }
 
 #[test]
-fn a_plan_of_many_tensors_takes_n_log_n() {
-    // Names that share a long beginning, in falling order: no step may look at all others.
+fn plans_of_many_tensors_are_fast() {
+    // Names with a long common prefix, in reverse order. Quadratic steps would take far too long.
     let names: Vec<String> =
         (0..50_000).rev().map(|i| format!("{}{i:08}", "model.layers.".repeat(3))).collect();
     let mut tensors: Vec<_> =

@@ -1,4 +1,4 @@
-//! Every file of the corpus, through every verb that reads one.
+//! Every corpus file through every verb that reads files.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ fn code_of(verdict: &str) -> Option<i32> {
 }
 
 #[test]
-fn verify_says_of_each_file_whether_and_why() {
+fn verify_gives_each_file_its_verdict_and_error() {
     let cases = corpus::files();
     for strict in [false, true] {
         let mut arguments = vec!["verify".to_owned(), "--json".to_owned()];
@@ -56,7 +56,7 @@ fn verify_says_of_each_file_whether_and_why() {
 }
 
 #[test]
-fn exit_codes_and_the_line_of_the_error() {
+fn verify_has_an_exit_code_and_one_error_line() {
     for case in corpus::files() {
         let run = run(&["verify", &path(&case)]);
         assert_eq!(run.code, code_of(&case.default), "{}", case.id);
@@ -73,7 +73,7 @@ fn exit_codes_and_the_line_of_the_error() {
 }
 
 #[test]
-fn the_tensor_at_fault_is_named() {
+fn errors_name_the_tensor_at_fault() {
     let name = |file: &str| {
         let run = run(&["verify", "--json", &format!("tests/corpus/{file}.safetensors")]);
         serde_json::from_slice::<Value>(&run.stdout).unwrap()["error"]["tensor"].clone()
@@ -84,7 +84,7 @@ fn the_tensor_at_fault_is_named() {
 }
 
 #[test]
-fn tensors_in_json_are_those_of_the_manifest() {
+fn tensors_json_matches_the_manifest() {
     let mut count = 0;
     for case in accepted() {
         let view = case.view.as_ref().unwrap();
@@ -118,7 +118,7 @@ fn tensors_in_json_are_those_of_the_manifest() {
 }
 
 #[test]
-fn other_verbs_of_every_accepted_file() {
+fn other_verbs_work_on_every_accepted_file() {
     for case in accepted() {
         let view = case.view.as_ref().unwrap();
         let path = path(&case);
@@ -143,7 +143,7 @@ fn other_verbs_of_every_accepted_file() {
 }
 
 #[test]
-fn refused_files_are_refused_by_every_verb() {
+fn every_verb_rejects_invalid_files() {
     for case in corpus::files().iter().filter(|case| case.default == "reject").step_by(7) {
         let path = path(case);
         for verb in ["info", "tensors", "stats", "hash"] {
@@ -155,7 +155,7 @@ fn refused_files_are_refused_by_every_verb() {
 }
 
 #[test]
-fn stored_bytes_are_exported() {
+fn export_writes_stored_bytes() {
     let mut count = 0;
     for case in accepted() {
         let tensors = case.view.as_ref().unwrap().tensors.iter().flatten();
@@ -172,7 +172,7 @@ fn stored_bytes_are_exported() {
 }
 
 #[test]
-fn values_are_exported() {
+fn export_writes_values() {
     let temp = Temp::new();
     let mut count = 0;
     for case in corpus::files() {
@@ -194,7 +194,7 @@ fn values_are_exported() {
                         value.to_bits() == bits || quiet
                     }
                 };
-                assert!(right, "{} {name}: {value}, not {expected}", case.id);
+                assert!(right, "{} {name}: {value}, expected {expected}", case.id);
             }
             count += 1;
         }
@@ -203,7 +203,7 @@ fn values_are_exported() {
 }
 
 #[test]
-fn models_in_shards_get_their_verdict() {
+fn sharded_models_get_their_verdicts() {
     let cases = corpus::cases();
     let cases: Vec<&Case> = cases.iter().filter(|case| case.kind == "index").collect();
     assert_eq!(cases.len(), 26);
@@ -242,7 +242,7 @@ fn models_in_shards_get_their_verdict() {
 }
 
 #[test]
-fn findings_are_told_whether_they_refuse_or_not() {
+fn verify_prints_all_findings() {
     let findings = |arguments: &[&str]| {
         let run = run(arguments);
         let line: Value = serde_json::from_slice(&run.stdout).unwrap();
@@ -265,9 +265,9 @@ fn findings_are_told_whether_they_refuse_or_not() {
     assert_eq!(findings(&["verify", "--json", missing]), (Some(1), one("not_found", true)));
 }
 
-/// A listed tensor that is nowhere is no silent gap.
+/// A listed tensor that no shard contains is an error.
 #[test]
-fn incomplete_models_are_not_taken_for_whole() {
+fn incomplete_models_are_errors() {
     for verb in ["info", "tensors", "stats", "hash"] {
         let run = run(&[verb, "tests/corpus/index-tensor-not-in-shard"]);
         assert_eq!(run.code, Some(1), "{verb}");
@@ -275,9 +275,9 @@ fn incomplete_models_are_not_taken_for_whole() {
     }
 }
 
-/// What is wanted of one shard does not need the others.
+/// Reading a tensor needs only the shard that contains it.
 #[test]
-fn one_shard_is_enough_for_its_tensors() {
+fn tensors_are_readable_if_other_shards_are_missing() {
     let model = "tests/corpus/index-missing-shard";
     let listed = json(&["tensors", "--json", &format!("{model}/model-00001-of-00002.safetensors")]);
     let name = listed["tensors"][0]["name"].as_str().unwrap().to_owned();

@@ -1,5 +1,5 @@
-//! Promise: the program says of every file what the library says, in the words, the JSON and the exit
-//! codes that scripts rely on, and leaves nothing behind that is half written.
+//! Promise: the program agrees with the library about every file, its text, JSON and exit codes are
+//! those that scripts rely on, and it leaves no partial files behind.
 
 #![allow(clippy::restriction, clippy::pedantic, missing_docs, unreachable_pub)]
 

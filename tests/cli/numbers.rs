@@ -1,4 +1,4 @@
-//! What the program computes: exports, statistics, differences, digests.
+//! The numbers that the program computes: exports, statistics, differences and digests.
 
 use serde_json::{json, Value};
 use sha2::{Digest as _, Sha256};
@@ -23,7 +23,7 @@ fn singles(name: &str, values: &[f32]) -> Vec<u8> {
 }
 
 #[test]
-fn ranges_and_rows() {
+fn export_selects_ranges_and_rows() {
     let export = |more: &[&str]| {
         let mut arguments = vec!["export", ANIMALS, "embedding.weight", "-o", "-"];
         arguments.extend(more);
@@ -51,7 +51,7 @@ fn ranges_and_rows() {
 }
 
 #[test]
-fn numpy_has_other_types() {
+fn npy_exports_have_the_closest_numpy_type() {
     let all = "tests/corpus/dtype-all.safetensors";
     let listed = json(&["tensors", "--json", all]);
     for tensor in listed["tensors"].as_array().unwrap() {
@@ -82,7 +82,7 @@ fn numpy_has_other_types() {
 }
 
 #[test]
-fn what_has_no_f32_is_told() {
+fn c64_has_no_f32_values() {
     let temp = Temp::new();
     let header = r#"{"c":{"dtype":"C64","shape":[1],"data_offsets":[0,8]}}"#;
     let path = temp.write("c.safetensors", file(header, &[0; 8]));
@@ -99,7 +99,7 @@ fn what_has_no_f32_is_told() {
 }
 
 #[test]
-fn half_bytes_are_not_exported() {
+fn raw_ranges_have_to_fill_whole_bytes() {
     let temp = Temp::new();
     let header = r#"{"f":{"dtype":"F4","shape":[4],"data_offsets":[0,2]}}"#;
     let path = temp.write("f.safetensors", file(header, &[0x21, 0x43]));
@@ -114,7 +114,7 @@ fn half_bytes_are_not_exported() {
 }
 
 #[test]
-fn statistics_of_odd_values() {
+fn stats_of_nan_infinities_and_zeros() {
     let temp = Temp::new();
     let values = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -0.0, 0.0, 1.0, 3.0];
     let path = temp.write("odd.safetensors", singles("odd", &values));
@@ -139,7 +139,7 @@ fn statistics_of_odd_values() {
 }
 
 #[test]
-fn long_tensors_pass_through_small_buffers() {
+fn long_tensors_are_processed_in_pieces() {
     let temp = Temp::new();
     let values: Vec<f32> = (0..100_001).map(|i| i as f32).collect();
     let path = temp.write("long.safetensors", singles("t", &values));
@@ -156,7 +156,7 @@ fn long_tensors_pass_through_small_buffers() {
 }
 
 #[test]
-fn differences() {
+fn diff_lists_all_differences() {
     let temp = Temp::new();
     let a = r#"{"same":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"gone":{"dtype":"U8","shape":[1],"data_offsets":[1,2]},"value":{"dtype":"F32","shape":[2],"data_offsets":[2,10]},"shape":{"dtype":"U8","shape":[2],"data_offsets":[10,12]},"dtype":{"dtype":"U8","shape":[2],"data_offsets":[12,14]},"zero":{"dtype":"I8","shape":[1],"data_offsets":[14,15]}}"#;
     let b = r#"{"__metadata__":{"k":"v"},"value":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"same":{"dtype":"U8","shape":[1],"data_offsets":[8,9]},"shape":{"dtype":"U8","shape":[1,2],"data_offsets":[9,11]},"dtype":{"dtype":"I16","shape":[2],"data_offsets":[11,15]},"zero":{"dtype":"I8","shape":[1],"data_offsets":[15,16]},"new":{"dtype":"U8","shape":[0],"data_offsets":[16,16]}}"#;
@@ -201,7 +201,7 @@ fn differences() {
     assert_eq!(run.code, Some(2));
 }
 
-/// The digest of a content, from its definition.
+/// The content digest, computed from its definition.
 fn content(tensors: &[(&str, &str, &[u64], &[u8])]) -> String {
     let mut hasher = Sha256::new();
     hasher.update(b"safetensor content 1\n");
@@ -218,7 +218,7 @@ fn content(tensors: &[(&str, &str, &[u64], &[u8])]) -> String {
 }
 
 #[test]
-fn digests_depend_on_the_content_alone() {
+fn digests_depend_only_on_the_content() {
     let temp = Temp::new();
     let one = r#"{"a":{"dtype":"U8","shape":[2,1],"data_offsets":[0,2]},"b":{"dtype":"F16","shape":[],"data_offsets":[2,4]}}"#;
     let other = r#"{"__metadata__":{"k":"v"},"b":{"shape":[],"dtype":"F16","data_offsets":[0,2]},"\u0061":{"dtype":"U8","shape":[2,1],"data_offsets":[2,4]}}      "#;
@@ -243,7 +243,7 @@ fn digests_depend_on_the_content_alone() {
     let blake = json(&["hash", "--json", "--algorithm", "blake3", one.to_str().unwrap()]);
     assert_eq!(blake["algorithm"], "blake3");
     assert_eq!(blake["tensors"][0]["digest"], blake3::hash(&[1, 2]).to_hex().as_str());
-    // Another shape is another content.
+    // The shape is part of the content.
     let flat = one_with("[2]");
     let flat = temp.write("flat.safetensors", flat);
     assert!(!text(&["hash", flat.to_str().unwrap()]).ends_with(&format!("{expected}\n")));
@@ -262,7 +262,7 @@ fn sha256(bytes: &[u8]) -> String {
 
 #[test]
 #[ignore = "needs the models that tests/oracle/fetch.py fetches"]
-fn real_models_have_the_digests_that_python_finds() {
+fn digests_of_real_models_match_python() {
     let folder = "tests/oracle/files";
     let oracle = std::fs::read(format!("{folder}/oracle.json")).expect("run tests/oracle/fetch.py");
     let oracle: Value = serde_json::from_slice(&oracle).unwrap();

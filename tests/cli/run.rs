@@ -1,4 +1,4 @@
-//! Running the program as a user does.
+//! Runs the program as a user does.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-/// What a run of the program came to.
+/// The result of running the program.
 #[derive(Debug)]
 pub struct Run {
     pub code: Option<i32>,
@@ -14,7 +14,7 @@ pub struct Run {
     pub stderr: String,
 }
 
-/// The program with these arguments, in the crate's folder, with nothing of the caller's terminal.
+/// The program with these arguments, in the crate's folder, independent of the caller's terminal.
 pub fn command(arguments: &[impl AsRef<OsStr>]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_safetensor"));
     command
@@ -34,7 +34,7 @@ pub fn run(arguments: &[impl AsRef<OsStr>]) -> Run {
     Run { code: output.status.code(), stdout: output.stdout, stderr }
 }
 
-/// A run that has to end well, and what it printed.
+/// Runs the program, which has to succeed, and returns its stdout.
 pub fn good(arguments: &[impl AsRef<OsStr>]) -> Vec<u8> {
     let run = run(arguments);
     assert_eq!((run.code, &*run.stderr), (Some(0), ""), "{run:?}");
@@ -51,9 +51,9 @@ pub fn json(arguments: &[impl AsRef<OsStr>]) -> Value {
 }
 
 impl Run {
-    /// The one line on standard error.
+    /// The error, which has to be the only line on stderr.
     pub fn error(&self) -> &str {
-        let line = self.stderr.strip_suffix('\n').expect("a line");
+        let line = self.stderr.strip_suffix('\n').expect("stderr ends with a newline");
         assert!(!line.contains('\n') && line.starts_with("safetensor: "), "{line}");
         line
     }

@@ -1,11 +1,11 @@
-//! What the program prints, to the letter. `REWRITE_SNAPSHOTS=1 cargo test --features cli --test cli`
-//! writes what it prints now.
+//! The program's exact output. `REWRITE_SNAPSHOTS=1 cargo test --features cli --test cli` replaces
+//! the snapshots with the current output.
 
 use std::path::Path;
 
 use crate::run::run;
 
-/// Runs the program, and compares what it prints and its exit code with a file.
+/// Runs the program and compares its output and exit code with a snapshot.
 fn compare(name: &str, arguments: &[&str]) {
     let run = run(arguments);
     let printed = String::from_utf8(run.stdout).unwrap();
@@ -22,14 +22,14 @@ fn compare(name: &str, arguments: &[&str]) {
         std::fs::write(&path, &found).unwrap();
     }
     let expected = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(found, expected, "{name} is not as it was; see the head of tests/cli/snapshots.rs");
+    assert_eq!(found, expected, "{name} has changed; see the top of tests/cli/snapshots.rs");
 }
 
 const ANIMALS: &str = "examples/animals.safetensors";
 const MODEL: &str = "tests/corpus/index-good";
 
 #[test]
-fn help() {
+fn help_texts() {
     compare("help", &["--help"]);
     compare("help-short", &["-h"]);
     let verbs = [
@@ -42,7 +42,7 @@ fn help() {
 }
 
 #[test]
-fn typical() {
+fn typical_output() {
     compare("info", &["info", ANIMALS]);
     compare("info-json", &["info", "--json", ANIMALS]);
     compare("info-shards", &["info", MODEL]);
@@ -68,7 +68,7 @@ fn typical() {
 }
 
 #[test]
-fn hostile() {
+fn output_for_hostile_files() {
     compare("tensors-ansi", &["tensors", "tests/corpus/enc-ansi-name.safetensors"]);
     compare("info-ansi", &["info", "tests/corpus/enc-ansi-name.safetensors"]);
     compare("tensors-dtypes", &["tensors", "tests/corpus/dtype-all.safetensors"]);
@@ -92,7 +92,7 @@ fn hostile() {
 }
 
 #[test]
-fn mistakes() {
+fn output_for_usage_mistakes() {
     compare("mistake-no-verb", &["inspect", ANIMALS]);
     compare("mistake-option", &["tensors", "--sorted", ANIMALS]);
     compare("mistake-value", &["tensors", "--sort", "dtype", ANIMALS]);

@@ -1,4 +1,4 @@
-//! The program among others: closed pipes, signals, memory, full disks.
+//! The program and its environment: closed pipes, signals, memory and full disks.
 
 #![cfg(unix)]
 
@@ -14,7 +14,7 @@ use crate::support::temp::Temp;
 const ANIMALS: &str = "examples/animals.safetensors";
 const GIB: u64 = 1 << 30;
 
-/// A file of one F32 tensor that takes no room on the disk.
+/// Creates a sparse file of one F32 tensor of `len` bytes.
 fn sparse(temp: &Temp, name: &str, len: u64) -> std::path::PathBuf {
     let header =
         format!(r#"{{"t":{{"dtype":"F32","shape":[{}],"data_offsets":[0,{len}]}}}}"#, len / 4);
@@ -22,7 +22,7 @@ fn sparse(temp: &Temp, name: &str, len: u64) -> std::path::PathBuf {
     temp.write_sparse(name, &begin, begin.len() as u64 + len, &1_f32.to_le_bytes())
 }
 
-/// Runs the program with nobody reading what it prints, and gives exit code and standard error.
+/// Runs the program with a closed stdout. Returns its exit code and stderr.
 fn unread(arguments: &[&str]) -> (Option<i32>, String) {
     let mut child =
         command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -33,7 +33,7 @@ fn unread(arguments: &[&str]) -> (Option<i32>, String) {
 }
 
 #[test]
-fn a_closed_pipe_ends_it_quietly() {
+fn a_closed_pipe_is_not_an_error() {
     let temp = Temp::new();
     let members: Vec<String> = (0..20_000).map(|i| u8_entry(&format!("t{i}"), i, 1)).collect();
     let many = temp.write("many.safetensors", zeros(format!("{{{}}}", members.join(",")), 20_000));
@@ -50,7 +50,7 @@ fn a_closed_pipe_ends_it_quietly() {
     ] {
         assert_eq!(unread(&arguments), (Some(0), String::new()), "{arguments:?}");
     }
-    // Verdicts are reached all the same.
+    // Exit codes still give the verdict.
     let bad = "tests/corpus/dup-tensor-identical.safetensors";
     let mut several = vec!["verify", "--json"];
     several.extend([many; 300]);
@@ -63,7 +63,7 @@ fn a_closed_pipe_ends_it_quietly() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_full_disk_is_told() {
+fn a_full_disk_is_an_error() {
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
     let output = command(&["tensors", ANIMALS]).stdout(full).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
@@ -75,10 +75,10 @@ fn a_full_disk_is_told() {
     assert!(Path::new("/dev/full").exists());
 }
 
-/// Runs the program within 50 MiB of address space, and tells its exit code and the bytes it read.
+/// Runs the program in 50 MiB of address space. Returns its exit code and the number of bytes read.
 #[cfg(target_os = "linux")]
 fn bounded(arguments: &[&str]) -> (Option<i32>, u64) {
-    // The shell's own count of bytes read takes in that of its children that have ended.
+    // The shell's count of bytes read includes that of its finished children.
     let script = "ulimit -v 51200; \"$@\" >/dev/null; code=$?; cat /proc/$$/io; exit $code";
     let mut command = Command::new("/bin/sh");
     command.args(["-c", script, "sh", env!("CARGO_BIN_EXE_safetensor")]).args(arguments);
@@ -92,7 +92,7 @@ fn bounded(arguments: &[&str]) -> (Option<i32>, u64) {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn large_files_are_verified_without_their_data() {
+fn data_of_large_files_is_read_only_if_needed() {
     let temp = Temp::new();
     let path = sparse(&temp, "large.safetensors", 5 * GIB);
     let path = path.to_str().unwrap();
@@ -102,10 +102,10 @@ fn large_files_are_verified_without_their_data() {
         assert_eq!(code, Some(0), "{verb}");
         assert!(
             read.saturating_sub(base) < 64 << 10,
-            "{verb} read {read} bytes, {base} of them not its own"
+            "{verb} read {read} bytes, {base} of them to start the program"
         );
     }
-    // The last elements are 20 bytes away from the first, as far as reading is concerned.
+    // Exporting the last rows doesn't read the data before them.
     let rows = ["export", path, "t", "-o", "-", "--rows", "1342177270.."];
     let (code, read) = bounded(&rows);
     assert_eq!(code, Some(0));
@@ -116,7 +116,7 @@ fn large_files_are_verified_without_their_data() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn data_pass_through_bounded_memory() {
+fn data_is_processed_in_bounded_memory() {
     let temp = Temp::new();
     let path = sparse(&temp, "data.safetensors", GIB / 16);
     let path = path.to_str().unwrap();
@@ -148,7 +148,7 @@ fn an_interrupted_export_leaves_nothing() {
         let entries = || std::fs::read_dir(&folder).unwrap().count();
         let begin = Instant::now();
         while entries() == 0 {
-            assert!(begin.elapsed() < Duration::from_secs(20), "no file was begun");
+            assert!(begin.elapsed() < Duration::from_secs(20), "no temporary file appeared");
             std::thread::sleep(Duration::from_millis(2));
         }
         assert!(!out.exists());
@@ -160,7 +160,7 @@ fn an_interrupted_export_leaves_nothing() {
 }
 
 #[test]
-fn a_pipe_or_device_is_written_to_and_not_replaced() {
+fn export_writes_to_devices_without_replacing_them() {
     let run = run(&["export", ANIMALS, "counts", "-o", "/dev/null"]);
     assert_eq!((run.code, &*run.stderr), (Some(0), ""));
     use std::os::unix::fs::FileTypeExt as _;
@@ -168,7 +168,7 @@ fn a_pipe_or_device_is_written_to_and_not_replaced() {
 }
 
 #[test]
-fn links_are_written_through() {
+fn export_writes_through_links() {
     let temp = Temp::new();
     let target = temp.write("target", "before");
     let link = temp.join("link");
@@ -181,7 +181,7 @@ fn links_are_written_through() {
     assert_eq!((metadata.len(), metadata.permissions().mode() & 0o777), (40, 0o640));
 }
 
-/// A model may have more files than a process may have open.
+/// A model can have more files than a process can have open.
 #[test]
 #[cfg(target_os = "linux")]
 fn many_shards_are_not_all_open_at_once() {

@@ -1,4 +1,4 @@
-//! Options of the verbs, names that are not there, and files that cannot be read.
+//! Options of the verbs, missing names, and unreadable files.
 
 use crate::run::{good, json, run, text};
 use crate::support::file::{file, u8_entry, zeros};
@@ -12,24 +12,24 @@ fn names(arguments: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn tensors_are_sorted_and_chosen() {
+fn tensors_sorts_and_filters() {
     let all = ["tensors", ANIMALS];
     assert_eq!(names(&all), ["counts", "scale", "embedding.weight"]);
     let sorted = |by| names(&[&all[..], &["--sort", by]].concat());
     assert_eq!(sorted("offset"), ["counts", "scale", "embedding.weight"]);
     assert_eq!(sorted("name"), ["counts", "embedding.weight", "scale"]);
     assert_eq!(sorted("size"), ["embedding.weight", "counts", "scale"]);
-    let fitting = |glob| names(&[&all[..], &["--match", glob]].concat());
-    assert_eq!(fitting("*.weight"), ["embedding.weight"]);
-    assert_eq!(fitting("*c*"), ["counts", "scale"]);
-    assert_eq!(fitting("scal?"), ["scale"]);
-    assert_eq!(fitting("c"), [""; 0]);
+    let matching = |glob| names(&[&all[..], &["--match", glob]].concat());
+    assert_eq!(matching("*.weight"), ["embedding.weight"]);
+    assert_eq!(matching("*c*"), ["counts", "scale"]);
+    assert_eq!(matching("scal?"), ["scale"]);
+    assert_eq!(matching("c"), [""; 0]);
     let listed = json(&["tensors", "--json", "--match", "s*", ANIMALS]);
     assert_eq!(listed["tensors"].as_array().unwrap().len(), 1);
 }
 
 #[test]
-fn piped_names_are_whole_and_on_one_line() {
+fn piped_names_are_complete_and_on_one_line() {
     let temp = Temp::new();
     let long = "n".repeat(5_000);
     let members = [
@@ -47,7 +47,7 @@ fn piped_names_are_whole_and_on_one_line() {
 }
 
 #[test]
-fn names_that_are_not_there_get_a_hint() {
+fn unknown_names_get_a_suggestion() {
     for arguments in [
         vec!["stats", ANIMALS, "embedding.wieght"],
         vec!["export", ANIMALS, "embedding.wieght", "-o", "-"],
@@ -67,7 +67,7 @@ fn names_that_are_not_there_get_a_hint() {
 }
 
 #[test]
-fn what_cannot_be_read_is_2() {
+fn unreadable_files_exit_with_2() {
     let temp = Temp::new();
     let folder = temp.path().to_str().unwrap();
     let missing = temp.join("missing.safetensors");
@@ -88,7 +88,7 @@ fn what_cannot_be_read_is_2() {
 }
 
 #[test]
-fn files_are_replaced_as_a_whole_or_not_at_all() {
+fn export_replaces_files_atomically() {
     let temp = Temp::new();
     let out = temp.write("out.f32", "before");
     let path = out.to_str().unwrap();
@@ -120,12 +120,12 @@ fn size_of_png(bytes: &[u8]) -> (u32, u32) {
     let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
     let info = reader.next_frame(&mut pixels).unwrap();
     let first = pixels[..3].to_vec();
-    assert!(pixels.chunks_exact(3).any(|pixel| pixel != first), "not all of one colour");
+    assert!(pixels.chunks_exact(3).any(|pixel| pixel != first), "the picture has only one colour");
     (info.width, info.height)
 }
 
 #[test]
-fn pictures() {
+fn png_pictures() {
     let temp = Temp::new();
     let heat = good(&["export", ANIMALS, "embedding.weight", "--png", "-"]);
     assert!(size_of_png(&heat) > (500, 500));
@@ -139,7 +139,7 @@ fn pictures() {
     let several = run(&["stats", ANIMALS, "--png", "-"]);
     assert_eq!(several.code, Some(2));
     assert!(several.error().ends_with("--png draws one tensor; name one"));
-    // The largest pictures are bounded, whatever the tensor.
+    // The size of pictures is bounded for tensors of any size.
     for (shape, dtype, len) in [("[3,100000]", "U8", 300_000), ("[200000,1]", "F4", 100_000)] {
         let header =
             format!(r#"{{"t":{{"dtype":"{dtype}","shape":{shape},"data_offsets":[0,{len}]}}}}"#);
@@ -152,7 +152,7 @@ fn pictures() {
 }
 
 #[test]
-fn completions_of_every_shell() {
+fn completions_for_every_shell() {
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         assert!(text(&["completions", shell]).contains("safetensor"), "{shell}");
     }
@@ -160,7 +160,7 @@ fn completions_of_every_shell() {
 }
 
 #[test]
-fn metadata_are_shown_whole_and_safe() {
+fn info_prints_metadata_complete_and_escaped() {
     let temp = Temp::new();
     let long = "x".repeat(5_000);
     let header = format!(

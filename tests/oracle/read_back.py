@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Reads what this crate has written with Python's safetensors, and compares.
+"""Reads files written by this crate with Python's safetensors, and compares them with expected.json.
 
-Usage: read_back.py FOLDER, which holds expected.json: of each file its metadata, and of each tensor
-dtype, shape and sha256 of the bytes; of "index" the shard of each tensor. Run by the test `oracle`.
+Usage: read_back.py FOLDER. The test `oracle` runs it. FOLDER/expected.json has two fields: "files"
+maps each file name to its metadata and to the dtype, shape and sha256 of each tensor, and "sharded"
+is the number of tensors in the sharded model. Prints the number of files compared.
 """
 
 import hashlib
