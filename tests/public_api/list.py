@@ -158,24 +158,26 @@ class Interface:
         return self.index.get(str(id))
 
     def module(self, module, path):
+        exported = []
         for id in module["inner"]["module"]["items"]:
             item = self.item(id)
             if item is None or item["visibility"] != "public" or is_hidden(item):
                 continue
             (case, value), = item["inner"].items()
-            if case == "use":
-                target = self.item(value["id"])
-                if target is not None:
-                    self.export(target, path, value["name"])
-            else:
-                self.export(item, path, item["name"])
+            target = self.item(value["id"]) if case == "use" else item
+            if target is not None:
+                exported.append((target, value["name"] if case == "use" else item["name"]))
+        # Modules last: what the root exports too is listed once, by its shorter path.
+        exported.sort(key=lambda each: "module" in each[0]["inner"])
+        for target, name in exported:
+            self.export(target, path, name)
 
     def export(self, item, path, name):
         (case, value), = item["inner"].items()
         full = f"{path}{name}"
-        if is_hidden(item) or (item["id"], full) in self.seen:
+        if is_hidden(item) or full == "guide" or item["id"] in self.seen:
             return
-        self.seen.add((item["id"], full))
+        self.seen.add(item["id"])
         if case == "module":
             self.lines.add(f"mod {full}")
             self.module(item, f"{full}::")
