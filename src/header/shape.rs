@@ -83,11 +83,12 @@ impl<'a> Shape<'a> {
         dimensions.next().is_none().then_some(array)
     }
 
-    /// The dimensions as a vector, if each fits a `usize`.
+    /// Copies the dimensions to a vector. On targets whose `usize` is narrower than 64 bits, a larger
+    /// dimension becomes `usize::MAX`; [`Shape::iter`] returns the exact one.
     #[cfg(feature = "alloc")]
     #[must_use]
-    pub fn to_vec(&self) -> Option<alloc::vec::Vec<usize>> {
-        self.iter().map(|dimension| usize::try_from(dimension).ok()).collect()
+    pub fn to_vec(&self) -> alloc::vec::Vec<usize> {
+        self.iter().map(|dimension| usize::try_from(dimension).unwrap_or(usize::MAX)).collect()
     }
 
     /// The product of the dimensions: 1 for a scalar, 0 if any dimension is 0, `None` if it does not

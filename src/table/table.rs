@@ -108,6 +108,19 @@ impl<'a, 's> Table<'a, 's> {
         }
     }
 
+    /// Returns the description of the tensor with this name, or `None` if there is none. See
+    /// [`Table::info`], whose error says so instead.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<TensorInfo<'a>> {
+        self.info(name).ok()
+    }
+
+    /// Checks whether a tensor has this name. For the cost see [`Table::info`].
+    #[must_use]
+    pub fn contains(&self, name: &str) -> bool {
+        self.info(name).is_ok()
+    }
+
     /// Returns an iterator over the tensors in data order. Tensors without bytes come before the
     /// tensor that begins at the same offset.
     #[must_use]

@@ -65,6 +65,18 @@ impl<'a, 's> SafeTensors<'a, 's> {
         TensorView::of_info(&info, self.data, self.table.facts().dequant_elements)
     }
 
+    /// Returns the tensor with this name, or `None` if there is none.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<TensorView<'a>> {
+        self.tensor(name).ok()
+    }
+
+    /// Checks whether a tensor has this name.
+    #[must_use]
+    pub fn contains(&self, name: &str) -> bool {
+        self.table.contains(name)
+    }
+
     /// Returns an iterator over names and tensors in data order.
     #[must_use]
     pub fn iter(&self) -> TensorsIter<'a, '_> {

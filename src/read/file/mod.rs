@@ -115,6 +115,18 @@ impl File {
         Ok(self.tensor_of(self.info(name)?))
     }
 
+    /// Returns the tensor with this name, or `None` if there is none.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<FileTensor<'_>> {
+        self.table().get(name).map(|info| self.tensor_of(info))
+    }
+
+    /// Checks whether a tensor has this name.
+    #[must_use]
+    pub fn contains(&self, name: &str) -> bool {
+        self.table().contains(name)
+    }
+
     /// Returns the tensors in the order of their data.
     pub fn tensors(&self) -> impl Iterator<Item = FileTensor<'_>> {
         let count = self.len();
