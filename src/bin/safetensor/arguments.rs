@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
-use crate::failure::Exit;
-use crate::terminal::Color;
-use crate::{completions, diff, export, hash, info, meta, repack, stats, tensors, verify};
+use crate::files::failure::Exit;
+use crate::show::terminal::{self, Color};
+use crate::verbs::{completions, diff, export, hash, info, meta, repack, stats, tensors, verify};
 
 /// Look into safetensors files, check them, compare them, take tensors out of them, and write them anew.
 ///
@@ -84,5 +84,5 @@ fn in_one_line(message: &str) -> String {
     let lines = message.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
     let is_said = |line: &&str| !line.is_empty() && !line.starts_with("For more information");
     let lines: Vec<&str> = lines.filter(is_said).collect();
-    crate::terminal::visible(&lines.join("; ")).into_owned() + "; see `safetensor --help`"
+    terminal::visible(&lines.join("; ")).into_owned() + "; see `safetensor --help`"
 }

@@ -16,44 +16,23 @@
     clippy::integer_division
 )]
 
+mod files;
+mod show;
+mod verbs;
 mod arguments;
-mod chart;
-mod columns;
-mod completions;
-mod diff;
-mod export;
-mod failure;
-mod glob;
-mod groups;
-mod hash;
-mod heatmap;
-mod histogram;
-mod info;
-mod input;
-mod interrupt;
-mod json;
-mod meta;
-mod npy;
-mod numbers;
-mod output;
-mod picture;
-mod progress;
-mod repack;
-mod selftest;
-mod stats;
-mod suggest;
-mod tensors;
-mod terminal;
-mod values;
-mod verify;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, Parser as _};
 
-use arguments::{Arguments, Verb};
-use failure::{Exit, Failure};
-use terminal::Terminal;
+use crate::arguments::{Arguments, Verb};
+use crate::files::failure::{Exit, Failure};
+use crate::files::interrupt;
+use crate::show::errors;
+use crate::show::terminal::Terminal;
+use crate::verbs::{
+    completions, diff, export, hash, info, meta, repack, selftest, stats, tensors, verify,
+};
 
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
@@ -64,9 +43,9 @@ fn main() -> ExitCode {
     match run(&arguments.verb, &terminal) {
         Ok(exit) => exit.into(),
         Err(Failure::Closed) => Exit::Well.into(),
-        Err(Failure::Interrupted) => ExitCode::from(output::INTERRUPTED),
+        Err(Failure::Interrupted) => ExitCode::from(interrupt::EXIT_CODE),
         Err(Failure::Told { subject, sentence, exit }) => {
-            failure::tell(&subject, &sentence);
+            errors::print_error(&subject, &sentence);
             exit.into()
         }
     }
@@ -84,6 +63,6 @@ fn run(verb: &Verb, terminal: &Terminal) -> Result<Exit, Failure> {
         Verb::Meta(arguments) => meta::run(arguments, terminal),
         Verb::Repack(arguments) => repack::run(arguments),
         Verb::Selftest => selftest::run(terminal),
-        Verb::Completions(arguments) => completions::run(arguments),
+        Verb::Completions(arguments) => completions::run(arguments, Arguments::command()),
     }
 }

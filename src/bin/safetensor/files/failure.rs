@@ -1,0 +1,108 @@
+//! Why a verb ends early, what is told of it, and the program's exit codes.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+
+use safetensors_zero::{FileError, FileErrorKind, WriteError, WriteErrorKind};
+
+/// How the program ends, from best to worst.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Exit {
+    /// All well.
+    Well = 0,
+    /// The file is invalid, differs, or does not have what was asked for.
+    Invalid = 1,
+    /// Usage, or the file could not be read.
+    Unreadable = 2,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit as u8)
+    }
+}
+
+/// Why a verb ends early.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Something to be told in one line.
+    Told {
+        /// The file, as the user knows it.
+        subject: String,
+        /// What is wrong with it.
+        sentence: String,
+        exit: Exit,
+    },
+    /// Who read the output has had enough, which is no error.
+    Closed,
+    /// The user pressed Ctrl-C.
+    Interrupted,
+}
+
+impl Failure {
+    pub(crate) fn new(subject: &Path, sentence: impl fmt::Display, exit: Exit) -> Failure {
+        let subject = subject.display().to_string();
+        Failure::Told { subject, sentence: sentence.to_string(), exit }
+    }
+
+    /// The file does not have what was asked for.
+    pub(crate) fn absent(subject: &Path, sentence: impl fmt::Display) -> Failure {
+        Failure::new(subject, sentence, Exit::Invalid)
+    }
+
+    /// A file could not be written: this one, unless the error tells of another.
+    pub(crate) fn of_writing(path: &Path, error: WriteError) -> Failure {
+        match error.kind() {
+            WriteErrorKind::Stopped => Failure::Interrupted,
+            WriteErrorKind::Read(error) => {
+                Failure::new(error.path(), error.sentence(), exit_of(error))
+            }
+            kind => {
+                let refused = matches!(kind, WriteErrorKind::Refused(_));
+                let exit = if refused { Exit::Invalid } else { Exit::Unreadable };
+                Failure::new(error.path().unwrap_or(path), error.sentence(), exit)
+            }
+        }
+    }
+
+    /// What was asked makes no sense.
+    pub(crate) fn usage(subject: &Path, sentence: impl fmt::Display) -> Failure {
+        Failure::new(subject, sentence, Exit::Unreadable)
+    }
+}
+
+impl From<FileError> for Failure {
+    fn from(error: FileError) -> Failure {
+        if let FileErrorKind::Stopped { .. } = error.kind() {
+            return Failure::Interrupted;
+        }
+        Failure::new(error.path(), error.sentence(), exit_of(&error))
+    }
+}
+
+/// Errors of standard output; those of files are told with their names where they are met.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Failure::Closed;
+        }
+        Failure::usage(Path::new("standard output"), format!("cannot be written: {error}"))
+    }
+}
+
+impl From<serde_json::Error> for Failure {
+    fn from(error: serde_json::Error) -> Failure {
+        io::Error::from(error).into()
+    }
+}
+
+/// The exit code that an error of a file asks for.
+pub(crate) fn exit_of(error: &FileError) -> Exit {
+    if error.is_invalid() {
+        Exit::Invalid
+    } else {
+        Exit::Unreadable
+    }
+}
