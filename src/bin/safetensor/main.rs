@@ -1,11 +1,14 @@
-//! The program `safetensor`: looks into safetensors files, checks, compares and converts them.
+//! The program `safetensor`: inspects, checks, compares and converts safetensors files.
 //!
-//! It reads files as the library does: whatever is in them, nothing here may panic. Exit codes: 0 all
-//! well; 1 the file is invalid, differs, or does not have what was asked for; 2 usage, or the file
-//! could not be read. Errors are one line each on standard error: `safetensor: FILE: SENTENCE`.
+//! Data flows `files` → `show` → `verbs` → `arguments` → `main`: each imports only from those
+//! before it. Like the library, the program never panics, whatever a file contains.
+//!
+//! Exit codes: 0 for success; 1 if the file is invalid, differs, or does not have what was asked
+//! for; 2 for wrong usage, a refused save, or a file that cannot be read. Each error is one line on
+//! stderr: `safetensor: FILE: SENTENCE`.
 
 #![forbid(unsafe_code)]
-// The lints against panics hold here too; arithmetic is for pictures and progress.
+// The lints against panics stay on. Plain arithmetic is fine for drawings and progress.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::as_conversions,
@@ -42,9 +45,9 @@ fn main() -> ExitCode {
     let terminal = Terminal::new(arguments.color);
     match run(&arguments.verb, &terminal) {
         Ok(exit) => exit.into(),
-        Err(Failure::Closed) => Exit::Well.into(),
+        Err(Failure::Closed) => Exit::Success.into(),
         Err(Failure::Interrupted) => ExitCode::from(interrupt::EXIT_CODE),
-        Err(Failure::Told { subject, sentence, exit }) => {
+        Err(Failure::Error { subject, sentence, exit }) => {
             errors::print_error(&subject, &sentence);
             exit.into()
         }

@@ -1,4 +1,4 @@
-//! Why a verb ends early, what is told of it, and the program's exit codes.
+//! Why a verb ends early, and the program's exit codes.
 
 use std::fmt;
 use std::io;
@@ -10,11 +10,10 @@ use safetensors_zero::{FileError, FileErrorKind, WriteError, WriteErrorKind};
 /// How the program ends, from best to worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
-    /// All well.
-    Well = 0,
+    Success = 0,
     /// The file is invalid, differs, or does not have what was asked for.
     Invalid = 1,
-    /// Usage, or the file could not be read.
+    /// Wrong usage, a refused save, or a file that cannot be read.
     Unreadable = 2,
 }
 
@@ -27,15 +26,15 @@ impl From<Exit> for ExitCode {
 /// Why a verb ends early.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Something to be told in one line.
-    Told {
-        /// The file, as the user knows it.
+    /// An error to print as one line.
+    Error {
+        /// The file, as the user named it.
         subject: String,
         /// What is wrong with it.
         sentence: String,
         exit: Exit,
     },
-    /// Who read the output has had enough, which is no error.
+    /// The reader of the output closed the pipe, which is not an error.
     Closed,
     /// The user pressed Ctrl-C.
     Interrupted,
@@ -44,7 +43,7 @@ pub(crate) enum Failure {
 impl Failure {
     pub(crate) fn new(subject: &Path, sentence: impl fmt::Display, exit: Exit) -> Failure {
         let subject = subject.display().to_string();
-        Failure::Told { subject, sentence: sentence.to_string(), exit }
+        Failure::Error { subject, sentence: sentence.to_string(), exit }
     }
 
     /// The file does not have what was asked for.
@@ -52,7 +51,7 @@ impl Failure {
         Failure::new(subject, sentence, Exit::Invalid)
     }
 
-    /// A file could not be written: this one, unless the error tells of another.
+    /// A failed save of the file at `path`, unless the error has a path itself.
     pub(crate) fn of_writing(path: &Path, error: WriteError) -> Failure {
         match error.kind() {
             WriteErrorKind::Stopped => Failure::Interrupted,
@@ -67,7 +66,7 @@ impl Failure {
         }
     }
 
-    /// What was asked makes no sense.
+    /// Wrong usage, or a file that cannot be read or written.
     pub(crate) fn usage(subject: &Path, sentence: impl fmt::Display) -> Failure {
         Failure::new(subject, sentence, Exit::Unreadable)
     }
@@ -82,7 +81,7 @@ impl From<FileError> for Failure {
     }
 }
 
-/// Errors of standard output; those of files are told with their names where they are met.
+/// Errors of stdout. Errors of files are converted where the file's path is known.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Failure {
         if error.kind() == io::ErrorKind::BrokenPipe {
@@ -98,7 +97,7 @@ impl From<serde_json::Error> for Failure {
     }
 }
 
-/// The exit code that an error of a file asks for.
+/// Returns the exit code for an error of a file.
 pub(crate) fn exit_of(error: &FileError) -> Exit {
     if error.is_invalid() {
         Exit::Invalid

@@ -1,11 +1,11 @@
-//! Patterns of names: `*` for any characters, `?` for one.
+//! Name patterns: `*` matches any characters, `?` matches one.
 
-/// Whether the pattern fits the whole name. Takes time in the order of both lengths multiplied, and
-/// no memory.
+/// Checks whether the pattern matches the whole name. Takes time proportional to the product of
+/// both lengths, and allocates nothing.
 pub(crate) fn matches(pattern: &[char], name: impl Iterator<Item = char> + Clone) -> bool {
     let mut rest = name;
     let mut at = 0;
-    // Where to go on if what follows the last `*` does not fit: it then takes one character more.
+    // Where to resume on a mismatch after the last `*`, which then matches one more character.
     let mut retry = None;
     loop {
         let before = rest.clone();
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn many_stars_take_no_longer() {
+    fn many_stars_are_fast() {
         assert!(!is_match(&"*a".repeat(1_000), &"a".repeat(999)));
         assert!(is_match(&"*a".repeat(1_000), &"a".repeat(1_000)));
     }

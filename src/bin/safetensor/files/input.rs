@@ -1,4 +1,4 @@
-//! What the user named by FILE: a file, a shard index, or a folder that holds either.
+//! The model that the user named with FILE: a file, a shard index, or a folder that holds either.
 
 use std::path::Path;
 
@@ -13,18 +13,18 @@ pub(crate) struct Model {
     shards: Shards,
 }
 
-/// A tensor as the header of its file tells of it.
+/// A tensor, as described in the header of its file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Entry<'m> {
-    /// The number of its file.
+    /// The index of its file among the model's files.
     pub(crate) shard: usize,
-    /// Where the data region of its file begins.
+    /// The offset of the data region in its file.
     pub(crate) data_start: u64,
     pub(crate) info: TensorInfo<'m>,
 }
 
 impl Entry<'_> {
-    /// Where the data begin in the file.
+    /// Returns the offset of the tensor's data in its file.
     pub(crate) fn offset(&self) -> u64 {
         self.data_start.saturating_add(self.info.data_offsets.0)
     }
@@ -38,35 +38,35 @@ impl Model {
         Ok(model)
     }
 
-    /// Opens a model of which some tensors are wanted: only the headers of their files are read, so
-    /// that it does not matter whether the others are there.
+    /// Opens a model without reading headers. They are read when a tensor is asked for, so files
+    /// that are not needed can be missing.
     pub(crate) fn open_lazily(path: &Path) -> Result<Model, Failure> {
         Ok(Model { shards: Shards::open(path)? })
     }
 
-    /// The file, or the index.
+    /// Returns the path of the index, or of the only file.
     pub(crate) fn path(&self) -> &Path {
         self.shards.index_path().unwrap_or(self.shards.path(0))
     }
 
-    /// Whether there is an index.
+    /// Whether the model has an index.
     pub(crate) fn is_indexed(&self) -> bool {
         self.shards.index_path().is_some()
     }
 
-    /// The paths of its files, and their tables.
+    /// Iterates over the model's files: their paths and tables.
     pub(crate) fn files(&self) -> impl Iterator<Item = (&Path, Table<'_, '_>)> {
         let table = |shard| Some((self.shards.path(shard), self.shards.table(shard).ok()?));
         (0..self.shards.shards()).filter_map(table)
     }
 
-    /// A file as it is told of beside its index: by the index's name for it.
+    /// Returns a file's name in the index, or `""` without an index.
     pub(crate) fn shard_name(&self, shard: usize) -> &str {
         let names = self.shards.index().map_or(&[][..], |index| index.shards());
         names.get(shard).map_or("", |name| name)
     }
 
-    /// The model's tensors, file by file, in the order of their data.
+    /// Iterates over the model's tensors, file by file, in data order.
     pub(crate) fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
         let index = self.shards.index();
         let table = |shard| Some((shard, self.shards.table(shard).ok()?));
@@ -81,7 +81,7 @@ impl Model {
         })
     }
 
-    /// Refuses a model whose index lists tensors that its shards do not have.
+    /// Returns an error if the index lists tensors that the shards do not have.
     pub(crate) fn check_complete(&self) -> Result<(), Failure> {
         if !self.is_indexed() {
             return Ok(());
@@ -91,13 +91,13 @@ impl Model {
             return Ok(());
         }
         let sentence = format!(
-            "the index lists {listed} tensors, of which the shards have {found}; \
-             `safetensor verify` tells which are missing"
+            "the index lists {listed} tensors, but the shards have only {found} of them; \
+             run `safetensor verify` to see which are missing"
         );
         Err(Failure::new(self.path(), sentence, Exit::Invalid))
     }
 
-    /// The tensor that has exactly this name.
+    /// Returns the tensor with exactly this name.
     pub(crate) fn tensor(&self, name: &str) -> Result<FileTensor<'_>, Failure> {
         self.shards.tensor(name).map_err(|error| {
             let kind = error.invalid().map(|error| error.kind());
@@ -111,8 +111,8 @@ impl Model {
         })
     }
 
-    /// The tensors of these names; all if there are none. Their files are opened when they are read:
-    /// a model may have more than a process may have open.
+    /// Returns the tensors with these names, or all tensors if `names` is empty. Files are opened
+    /// when tensors are read, since a model can have more files than a process can have open.
     pub(crate) fn chosen(&self, names: &[String]) -> Result<Vec<TensorInfo<'_>>, Failure> {
         if !names.is_empty() {
             return names.iter().map(|name| Ok(self.tensor(name)?.info())).collect();
@@ -121,7 +121,7 @@ impl Model {
         Ok(self.entries().map(|entry| entry.info).collect())
     }
 
-    /// A tensor of this model, to be read.
+    /// Returns a tensor of this model for reading.
     pub(crate) fn read(&self, info: &TensorInfo<'_>) -> Result<FileTensor<'_>, Failure> {
         self.tensor(&info.name.to_cow())
     }

@@ -1,5 +1,5 @@
-//! Ctrl-C while a file is being written: the work stops at the next piece of data, and the unfinished
-//! file is removed.
+//! Ctrl-C while a file is being written: the work stops at the next piece of data, and the
+//! unfinished file is removed.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -3,12 +3,13 @@
 use crate::files::glob;
 use crate::files::input::{Entry, Model};
 
+/// The order of a listing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Order {
     Name,
-    /// The largest first
+    /// Largest first
     Size,
-    /// As the data lies in the file
+    /// By position in the file
     Offset,
 }
 

@@ -1,8 +1,8 @@
-//! NumPy files: the header, and what each dtype is called there.
+//! The NumPy file format: its header and its names for dtypes.
 
 use safetensors_zero::Dtype;
 
-/// What a tensor of a dtype is in a NumPy file: its own type where NumPy has it, else `f32`.
+/// Returns NumPy's type descriptor for a dtype, or that of `f32` if NumPy does not have the dtype.
 pub(crate) fn descr(dtype: Dtype) -> &'static str {
     match dtype {
         Dtype::BOOL => "|b1",
@@ -21,13 +21,13 @@ pub(crate) fn descr(dtype: Dtype) -> &'static str {
     }
 }
 
-/// Whether NumPy has the dtype, so that the bytes go as they are stored.
+/// Whether NumPy has the dtype, so that stored bytes can be copied unchanged.
 pub(crate) fn is_own(dtype: Dtype) -> bool {
     dtype == Dtype::F32 || descr(dtype) != "<f4"
 }
 
-/// The header, of version 1.0 unless it is longer than that can say: the array of these dimensions, in
-/// C order, follows. It is padded so that the array begins at a multiple of 64.
+/// Returns the header for an array with this shape, in C order. It has version 1.0, or 2.0 if it is
+/// too long for that, and is padded so that the array begins at a multiple of 64.
 pub(crate) fn header(descr: &str, shape: &[u64]) -> Vec<u8> {
     let mut dimensions: String = shape.iter().map(|dimension| format!("{dimension}, ")).collect();
     let end =
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headers() {
+    fn headers_are_valid_at_every_rank() {
         let text = |shape: &[u64]| String::from_utf8(header("<f4", shape)[10..].to_vec()).unwrap();
         assert!(text(&[]).starts_with("{'descr': '<f4', 'fortran_order': False, 'shape': (), }"));
         assert!(text(&[7]).contains("'shape': (7,), }"));

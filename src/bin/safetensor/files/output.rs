@@ -69,11 +69,11 @@ impl To {
         };
         let is_target = |input: &&Path| fs::canonicalize(input).is_ok_and(|input| input == target);
         if inputs.iter().any(is_target) {
-            return Err(Failure::usage(path, "this is the file to be read; it is not overwritten"));
+            return Err(Failure::usage(path, "this is the input file, which is never overwritten"));
         }
         let metadata = fs::metadata(&target).map_err(failed)?;
         if metadata.is_dir() {
-            return Err(Failure::usage(path, "this is a folder; name a file"));
+            return Err(Failure::usage(path, "this is a folder, not a file"));
         }
         if !metadata.is_file() {
             let file = OpenOptions::new().write(true).open(&target).map_err(failed)?;

@@ -1,11 +1,11 @@
-//! Which name was meant by one that is not there.
+//! Suggests an existing name in place of a mistyped one.
 
 use safetensors_zero::Text;
 
-/// Characters of a name that is compared; names longer than this are not mistyped but made.
+/// The longest name to compare, in characters. Longer names are hardly ever typed by hand.
 const LONGEST: usize = 200;
 
-/// The name that the fewest changes of a character lead to, if they are few.
+/// Returns the name with the smallest edit distance to the one asked for, if that is small.
 pub(crate) fn nearest<'m>(asked: &str, names: impl Iterator<Item = Text<'m>>) -> Option<Text<'m>> {
     let asked: Vec<char> = asked.chars().take(LONGEST + 1).collect();
     if asked.len() > LONGEST {
@@ -16,7 +16,7 @@ pub(crate) fn nearest<'m>(asked: &str, names: impl Iterator<Item = Text<'m>>) ->
     let mut row = Vec::new();
     for name in names {
         let len = name.raw().len();
-        // Without escapes no name has more characters than bytes.
+        // Too long even if every character is an escape of six bytes.
         if len > 6 * LONGEST {
             continue;
         }
@@ -28,8 +28,8 @@ pub(crate) fn nearest<'m>(asked: &str, names: impl Iterator<Item = Text<'m>>) ->
     best
 }
 
-/// Characters to insert, remove or change to make one name of the other (Levenshtein), or `enough` if
-/// they are as many.
+/// Returns the Levenshtein distance: the number of characters to insert, remove or change. Stops at
+/// `enough`.
 fn distance(asked: &[char], name: Text<'_>, row: &mut Vec<usize>, enough: usize) -> usize {
     row.clear();
     row.extend(0..=asked.len());
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fewest_changes_win_and_many_are_none() {
+    fn finds_the_nearest_name_unless_it_is_far() {
         let names = ["model.embed.weight", "model.norm.weight", "lm_head.weight"];
         let found = |asked| nearest_in(asked, &names);
         assert_eq!(found("model.nrom.weight").as_deref(), Some("model.norm.weight"));
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_as_levenshtein_does() {
+    fn computes_the_levenshtein_distance() {
         let chars: Vec<char> = "kitten".chars().collect();
         let header = r#"{"sitting":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}"#;
         let file = [&(header.len() as u64).to_le_bytes(), header.as_bytes()].concat();

@@ -1,5 +1,5 @@
-//! A tensor's data, read through one buffer: its bytes piece by piece, or its values as `f64`, which
-//! holds those of every dtype but C64 (of I64 and U64 rounded above 2^53).
+//! Reads a tensor's data in pieces, as bytes or as `f64` values. An `f64` holds the values of every
+//! dtype but C64; I64 and U64 are rounded above 2^53.
 
 use std::ops::Range;
 
@@ -7,10 +7,10 @@ use safetensors_zero::{dequant, Dtype, FileTensor};
 
 use crate::files::failure::Failure;
 
-/// Elements read at a time: a multiple of four, so that no piece begins inside a byte.
+/// The number of elements in a piece. A multiple of four, so that no piece begins inside a byte.
 pub(crate) const PIECE: u64 = 32 << 10;
 
-/// Buffers for one piece, used again for the next.
+/// Buffers for one piece, reused for the next.
 #[derive(Debug, Default)]
 pub(crate) struct Buffers {
     bytes: Vec<u8>,
@@ -18,14 +18,14 @@ pub(crate) struct Buffers {
     values: Vec<f64>,
 }
 
-/// The pieces of a range of elements.
+/// Splits a range of elements into pieces.
 pub(crate) fn pieces(elements: Range<u64>) -> impl Iterator<Item = Range<u64>> {
     let mut begin = elements.start;
     std::iter::from_fn(move || {
         if begin >= elements.end {
             return None;
         }
-        // The first piece ends where whole groups of elements do.
+        // The first piece ends at a multiple of `PIECE`, so that the next begin on whole bytes.
         let end = (begin - begin % PIECE).saturating_add(PIECE).min(elements.end);
         let piece = begin..end;
         begin = end;
@@ -33,7 +33,7 @@ pub(crate) fn pieces(elements: Range<u64>) -> impl Iterator<Item = Range<u64>> {
     })
 }
 
-/// Bytes that elements fill, with those that begin or end inside one.
+/// Returns the bytes of a range of elements, partly filled ones included.
 pub(crate) fn byte_range(dtype: Dtype, elements: &Range<u64>) -> Range<u64> {
     let bits = dtype.bitsize() as u128;
     let begin = u128::from(elements.start) * bits / 8;
@@ -42,7 +42,7 @@ pub(crate) fn byte_range(dtype: Dtype, elements: &Range<u64>) -> Range<u64> {
     in_file(begin)..in_file(end)
 }
 
-/// Reads the bytes of a piece.
+/// Reads a range of a tensor's bytes into the buffer.
 pub(crate) fn read_bytes<'b>(
     tensor: &FileTensor<'_>,
     bytes: Range<u64>,
@@ -54,7 +54,7 @@ pub(crate) fn read_bytes<'b>(
 }
 
 impl Buffers {
-    /// The values of a piece.
+    /// Reads the values of a piece.
     pub(crate) fn read(
         &mut self,
         tensor: &FileTensor<'_>,
@@ -74,7 +74,7 @@ impl Buffers {
         Ok(values)
     }
 
-    /// The values of a piece whose bytes are at hand. It has to begin on a whole byte.
+    /// Converts the bytes of a piece to values. The piece must begin on a whole byte.
     pub(crate) fn widen(&mut self, dtype: Dtype, bytes: &[u8], elements: usize) -> &[f64] {
         let Buffers { singles, values, .. } = self;
         if is_wide(dtype) {
@@ -90,7 +90,7 @@ impl Buffers {
     }
 }
 
-/// Whether a value may not fit an `f32`.
+/// Whether the dtype has values that an `f32` cannot hold.
 fn is_wide(dtype: Dtype) -> bool {
     matches!(dtype, Dtype::F64 | Dtype::I64 | Dtype::U64 | Dtype::I32 | Dtype::U32)
 }
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_cover_a_range_and_begin_on_bytes() {
+    fn pieces_cover_a_range_and_begin_on_whole_bytes() {
         for (begin, end) in [(0, 0), (0, 1), (5, PIECE + 5), (PIECE, 3 * PIECE), (7, 7)] {
             let all: Vec<Range<u64>> = pieces(begin..end).collect();
             let mut at = begin;
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_of_elements() {
+    fn byte_ranges_include_partial_bytes() {
         assert_eq!(byte_range(Dtype::F4, &(1..3)), 0..2);
         assert_eq!(byte_range(Dtype::F6_E2M3, &(4..8)), 3..6);
         assert_eq!(byte_range(Dtype::F64, &(2..3)), 16..24);

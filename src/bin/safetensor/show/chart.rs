@@ -1,8 +1,8 @@
-//! Charts of block characters; of ASCII where the locale has no other.
+//! Charts of block characters, or of ASCII characters if the locale does not use UTF-8.
 
 use crate::show::terminal::Terminal;
 
-/// A bar as long as `value` is of `most`, in at most `width` columns. What is not nothing is seen.
+/// Draws a bar of length `value / most * width` columns. A bar is empty only if `value` is 0.
 pub(crate) fn bar(terminal: &Terminal, value: u64, most: u64, width: usize) -> String {
     const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let share = if most == 0 { 0.0 } else { value as f64 / most as f64 };
@@ -14,7 +14,7 @@ pub(crate) fn bar(terminal: &Terminal, value: u64, most: u64, width: usize) -> S
     "█".repeat(eighths / 8) + PARTS.get(eighths % 8).copied().unwrap_or_default()
 }
 
-/// Columns side by side, `rows` lines high: the lines from top to bottom.
+/// Draws counts as columns `rows` lines high. Returns the lines from top to bottom.
 pub(crate) fn columns(terminal: &Terminal, counts: &[u64], rows: usize) -> Vec<String> {
     const UNICODE: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     const ASCII: [char; 9] = [' ', '.', '.', ':', ':', '|', '|', '#', '#'];
@@ -38,7 +38,7 @@ mod tests {
     use crate::show::terminal::Color;
 
     #[test]
-    fn bars_and_columns() {
+    fn draws_bars_and_columns() {
         let terminal = Terminal::with(Color::Never, None, true);
         assert_eq!(bar(&terminal, 16, 16, 2), "██");
         assert_eq!(bar(&terminal, 9, 16, 2), "█▏");

@@ -1,17 +1,17 @@
-//! Lines of aligned columns that fit the terminal; the first column, of names, gives way.
+//! Tables that fit the terminal. The first column, of names, is shortened if needed.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
 
 use crate::show::terminal::{self, Style, Terminal};
 
-/// No cell but a name is wider than this: a shape can have ten thousand dimensions.
+/// The greatest width of a cell other than a name: a shape can have ten thousand dimensions.
 const WIDEST: usize = 40;
-/// A name is not made shorter than this.
+/// The smallest width of the names' column.
 const NARROWEST: usize = 16;
 const GAP: &str = "  ";
 
-/// Columns with headings, whose widths are found by measuring all lines before the first is written.
+/// Columns with headings. All lines are measured before the first is written.
 #[derive(Debug)]
 pub(crate) struct Columns<'t, const N: usize> {
     terminal: &'t Terminal,
@@ -20,13 +20,12 @@ pub(crate) struct Columns<'t, const N: usize> {
 }
 
 impl<'t, const N: usize> Columns<'t, N> {
-    /// Columns under these headings. What stands under a heading that begins with a space goes to the
-    /// right.
+    /// Columns with these headings. A column whose heading begins with a space is aligned right.
     pub(crate) fn new(terminal: &'t Terminal, headings: [&'static str; N]) -> Self {
         Columns { terminal, headings, widths: headings.map(|heading| heading.trim().len()) }
     }
 
-    /// Makes room for a line.
+    /// Widens the columns to fit a line.
     pub(crate) fn measure(&mut self, cells: &[Cow<'_, str>; N]) {
         for (at, (width, cell)) in self.widths.iter_mut().zip(cells).enumerate() {
             let needed = terminal::columns(cell);
@@ -34,7 +33,7 @@ impl<'t, const N: usize> Columns<'t, N> {
         }
     }
 
-    /// Narrows the names' column until everything fits the terminal, if there is one.
+    /// Narrows the names' column so that lines fit the terminal, if there is one.
     pub(crate) fn fit(&mut self) {
         let Some(width) = self.terminal.width() else { return };
         let Some((names, others)) = self.widths.split_first_mut() else { return };
@@ -104,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn names_give_way_to_the_terminal() {
+    fn shortens_names_to_fit_the_terminal() {
         assert_eq!(
             printed(Some(80)),
             "name                       dtype  bytes\n\

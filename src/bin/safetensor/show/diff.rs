@@ -14,24 +14,25 @@ use crate::show::json::{Dimensions, Name};
 use crate::show::numbers;
 use crate::show::terminal::{self, Style, Terminal};
 
-/// In what two tensors differ, besides dtype and shape.
+/// How the values of two tensors differ.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Difference {
-    /// Elements whose values differ. `None` if they were not compared.
+    /// The number of elements whose values differ. `None` if values were not compared.
     pub(crate) differing: Option<u64>,
     /// The largest difference between finite values that differ.
     pub(crate) max_abs: Option<f64>,
-    /// The largest difference by the larger size of the two.
+    /// The largest difference relative to the larger absolute value of the two.
     pub(crate) max_rel: Option<f64>,
 }
 
-/// What is said of one name.
+/// A difference between two models.
 pub(crate) enum Change<'m> {
     Added(TensorInfo<'m>),
     Removed(TensorInfo<'m>),
     Changed(TensorInfo<'m>, TensorInfo<'m>, Difference),
 }
 
+/// Counts of tensors.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) equal: u64,
@@ -47,24 +48,24 @@ impl Tally {
 }
 
 impl Difference {
-    /// What is said of it, besides dtype and shape.
-    fn in_words(&self, elements: u64) -> Vec<String> {
-        let mut said = Vec::new();
+    /// Describes the difference in phrases.
+    fn phrases(&self, elements: u64) -> Vec<String> {
+        let mut phrases = Vec::new();
         match self.differing {
             None => {}
-            Some(0) => said.push("equal values".to_owned()),
+            Some(0) => phrases.push("equal values".to_owned()),
             Some(count) => {
                 let of = numbers::grouped(elements);
-                said.push(format!("{} of {of} values differ", numbers::grouped(count)));
+                phrases.push(format!("{} of {of} values differ", numbers::grouped(count)));
             }
         }
         if let Some(most) = self.max_abs {
-            said.push(format!("at most by {}", numbers::short(most)));
+            phrases.push(format!("by at most {}", numbers::short(most)));
         }
         if let Some(most) = self.max_rel {
-            said.push(format!("relatively {}", numbers::short(most)));
+            phrases.push(format!("relative {}", numbers::short(most)));
         }
-        said
+        phrases
     }
 }
 
@@ -84,15 +85,15 @@ pub(crate) fn print(out: &mut Printer, terminal: &Terminal, change: &Change<'_>)
     let Change::Changed(a, b, difference) = change else {
         return writeln!(out, "{line}  {} {}", tensor.dtype, tensor.shape);
     };
-    let mut said = Vec::new();
+    let mut phrases = Vec::new();
     if a.dtype != b.dtype {
-        said.push(format!("{} -> {}", a.dtype, b.dtype));
+        phrases.push(format!("{} -> {}", a.dtype, b.dtype));
     }
     if a.shape != b.shape {
-        said.push(format!("{} -> {}", a.shape, b.shape));
+        phrases.push(format!("{} -> {}", a.shape, b.shape));
     }
-    said.extend(difference.in_words(a.elements()));
-    writeln!(out, "{line}  {}", said.join(", "))
+    phrases.extend(difference.phrases(a.elements()));
+    writeln!(out, "{line}  {}", phrases.join(", "))
 }
 
 #[derive(Serialize)]

@@ -1,13 +1,13 @@
-//! Tensors by group: by the part of their names up to the number of a layer, so that
-//! `model.layers.0.mlp.up.weight` is of the group `model.layers.0`. A name without a number is of the
-//! group that its name is without its last part.
+//! Tensors in groups by name. A group's name ends at the number of a layer:
+//! `model.layers.0.mlp.up.weight` is in the group `model.layers.0`. A name without a number is in
+//! the group named by all but its last part.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
 use safetensors_zero::Text;
 
-/// What the tensors of a group come to.
+/// A group of tensors, with their total size.
 #[derive(Debug, Clone)]
 pub(crate) struct Group<'m> {
     pub(crate) name: Cow<'m, str>,
@@ -15,12 +15,12 @@ pub(crate) struct Group<'m> {
     pub(crate) bytes: u64,
 }
 
-/// Groups in the order in which they first come.
+/// Groups in order of first appearance.
 #[derive(Debug, Default)]
 pub(crate) struct Groups<'m> {
     groups: Vec<Group<'m>>,
     places: HashMap<Cow<'m, str>, usize>,
-    /// The place of the last one, which nearly always is the next one's too.
+    /// The index of the last tensor's group, which is nearly always the next tensor's too.
     last: usize,
 }
 
@@ -51,7 +51,7 @@ impl<'m> Groups<'m> {
         self.groups.len()
     }
 
-    /// The largest groups, in the order in which they came, and what all others come to.
+    /// Returns the largest groups, in order of appearance, and the sum of all others.
     pub(crate) fn largest(&self, most: usize) -> (Vec<&Group<'m>>, Group<'m>) {
         let mut by_size: Vec<(usize, &Group<'m>)> = self.groups.iter().enumerate().collect();
         by_size.sort_by_key(|(at, group)| (std::cmp::Reverse(group.bytes), *at));
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn up_to_the_number_of_the_layer() {
+    fn groups_end_at_the_layer_number() {
         for (name, expected) in [
             ("model.layers.0.mlp.up.weight", "model.layers.0"),
             ("model.layers.17", "model.layers.17"),

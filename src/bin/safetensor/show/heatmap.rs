@@ -1,4 +1,4 @@
-//! A matrix as a picture: each value a colour, or each block of values the colour of their mean.
+//! Heat maps: a matrix as a picture, in which the colour of each cell shows the mean of its values.
 
 use std::ops::Range;
 
@@ -10,14 +10,14 @@ use crate::show::numbers;
 use crate::show::picture::{width_of, Color, Picture, CHARACTER, LINE};
 use crate::show::progress::Progress;
 
-/// Cells of a heat map, at most, in each direction.
+/// The greatest number of cells in each direction.
 const MOST: u64 = 1024;
-/// A small matrix is drawn with cells as large as fit about as many pixels.
+/// The size of the picture of a small matrix, in pixels. Its cells are as large as fit.
 const PIXELS: u64 = 640;
-/// Share of the cells, at most, that may lie beyond the ends of the colours.
+/// The greatest share of cells beyond the ends of the colour scale.
 const OUTERMOST: f64 = 0.005;
 
-/// NaN and infinity.
+/// The colour of NaN and infinity.
 const PINK: Color = [255, 0, 200];
 
 /// The means of blocks of values.
@@ -25,7 +25,7 @@ const PINK: Color = [255, 0, 200];
 pub(crate) struct HeatMap {
     /// Rows and columns of the matrix.
     matrix: (u64, u64),
-    /// The number of its first row in the tensor.
+    /// The index of the first row in the tensor.
     first_row: u64,
     /// Rows and columns of the cells.
     cells: (usize, usize),
@@ -36,7 +36,7 @@ pub(crate) struct HeatMap {
 }
 
 impl HeatMap {
-    /// Reads elements of a tensor as a matrix whose columns are the last of these dimensions.
+    /// Reads elements of a tensor as a matrix whose columns are the last dimension of `shape`.
     pub(crate) fn of(
         tensor: &FileTensor<'_>,
         elements: &Range<u64>,
@@ -45,7 +45,7 @@ impl HeatMap {
         let columns = shape.last().copied().unwrap_or(1);
         let count = elements.end - elements.start;
         if count == 0 {
-            let sentence = format!("tensor {:?}: it has no values to be drawn", tensor.name());
+            let sentence = format!("tensor {:?}: it has no values to draw", tensor.name());
             return Err(Failure::absent(tensor.path(), sentence));
         }
         let matrix = (count / columns.max(1), columns);
@@ -74,7 +74,7 @@ impl HeatMap {
         }
     }
 
-    /// Adds values that stand one after another from an element of the matrix on.
+    /// Adds consecutive values, beginning at the element `first` of the matrix.
     fn add(&mut self, first: u64, values: &[f64]) {
         let (rows, columns) = self.matrix;
         let (mut row, mut column) = (first / columns, first % columns);
@@ -112,7 +112,8 @@ impl HeatMap {
         (*count > 0 && !*self.flagged.get(cell)?).then(|| sum / *count as f64)
     }
 
-    /// The value at which colours end: no more than half a percent of the cells are beyond.
+    /// Returns the value at the end of the colour scale. At most half a percent of the cells is
+    /// beyond.
     fn end(&self) -> f64 {
         let means = (0..self.sums.len()).filter_map(|cell| self.mean(cell));
         let mut sizes: Vec<f64> = means.map(f64::abs).collect();
@@ -126,7 +127,7 @@ impl HeatMap {
         }
     }
 
-    /// The matrix with its size at its sides, and the colours beside it.
+    /// Draws the matrix, with row and column numbers at its sides and the colour scale next to it.
     pub(crate) fn picture(&self) -> Picture {
         const MARGIN: usize = 16;
         const BAR: usize = 24;
@@ -140,7 +141,7 @@ impl HeatMap {
         let top = MARGIN + LINE + 8;
         let end = self.end();
         let (low, high_label) = (numbers::short(-end), numbers::short(end));
-        // A column of its labels beside the bar of colours, which is tall enough for three.
+        // The colour scale is tall enough for its three labels.
         let bar = high.max(8 * LINE);
         let bar_left = left + wide.max(width_of(&last_column) + 2 * CHARACTER) + 24;
         let width = bar_left + BAR + 8 + width_of(&low) + MARGIN;
@@ -179,7 +180,7 @@ impl HeatMap {
     }
 }
 
-/// White at 0, red towards 1, blue towards -1, and dark at both ends.
+/// Returns white for 0, red towards 1, blue towards -1, and dark colours at both ends.
 fn color(share: f64) -> Color {
     const RED: [Color; 3] = [[255, 255, 255], [227, 96, 72], [103, 0, 31]];
     const BLUE: [Color; 3] = [[255, 255, 255], [67, 131, 190], [5, 30, 84]];

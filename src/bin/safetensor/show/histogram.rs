@@ -1,4 +1,4 @@
-//! How values are distributed: counts of those that fall into bins of equal width.
+//! Histograms: counts of values in bins of equal width.
 
 use safetensors_zero::{FileTensor, Stats};
 
@@ -9,7 +9,7 @@ use crate::show::numbers;
 use crate::show::progress::Progress;
 use crate::show::terminal::{Style, Terminal};
 
-/// Counts of finite values, from the smallest to the largest.
+/// Counts of finite values, in bins from the smallest value to the largest.
 #[derive(Debug, Clone)]
 pub(crate) struct Histogram {
     pub(crate) low: f64,
@@ -18,8 +18,8 @@ pub(crate) struct Histogram {
 }
 
 impl Histogram {
-    /// Reads a tensor again, whose range is known by now. `None` if it has no finite value, or no
-    /// bins are wanted.
+    /// Reads a tensor whose range is known from its statistics. Returns `None` if it has no finite
+    /// value or `bins` is 0.
     pub(crate) fn of(
         tensor: &FileTensor<'_>,
         stats: &Stats,
@@ -39,7 +39,7 @@ impl Histogram {
     }
 
     fn add(&mut self, values: &[f64]) {
-        // Of halves, since the difference of two floats can be beyond the largest.
+        // Halves, since the difference of two floats can overflow.
         let low = self.low / 2.0;
         let width = (self.high / 2.0 - low).max(f64::MIN_POSITIVE);
         let bins = self.counts.len();
@@ -53,7 +53,7 @@ impl Histogram {
         }
     }
 
-    /// The histogram drawn: lines of block characters over an axis with the two ends of the range.
+    /// Draws the histogram over an axis labelled with the ends of the range.
     pub(crate) fn draw(&self, terminal: &Terminal, rows: usize) -> Vec<String> {
         let most = numbers::grouped(self.counts.iter().copied().max().unwrap_or(0));
         let margin = most.len();
@@ -75,7 +75,7 @@ impl Histogram {
         lines
     }
 
-    /// The histogram in one line.
+    /// Draws the histogram in one line.
     pub(crate) fn line(&self, terminal: &Terminal) -> String {
         chart::columns(terminal, &self.counts, 1).concat()
     }
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn every_finite_value_is_in_one_bin() {
+    fn counts_every_finite_value_once() {
         assert_eq!(counts(0.0, 4.0, 4, &[0.0, 0.9, 1.0, 3.9, 4.0, f64::NAN]), [2, 1, 0, 2]);
         assert_eq!(counts(2.0, 2.0, 3, &[2.0, 2.0]), [2, 0, 0]);
         let (low, high) = (-f64::MAX, f64::MAX);

@@ -18,10 +18,10 @@ use crate::show::json::{List, Pairs};
 use crate::show::numbers;
 use crate::show::terminal::{self, Style, Terminal};
 
-/// Groups that are shown.
+/// The greatest number of groups to show.
 const GROUPS: usize = 24;
 
-/// What the tensors of a dtype come to.
+/// Totals of some tensors.
 #[derive(Debug, Default, Clone, Copy, Serialize)]
 struct Sum {
     tensors: u64,
@@ -37,7 +37,7 @@ impl Sum {
     }
 }
 
-/// What is shown of the tensors.
+/// Totals of a model's tensors: of all, by dtype, and by group.
 #[derive(Debug, Default)]
 pub(crate) struct Summary<'m> {
     all: Sum,
@@ -128,7 +128,7 @@ fn print_metadata(out: &mut Printer, terminal: &Terminal, table: &Table<'_, '_>)
     Ok(())
 }
 
-/// A value as it may be printed: whole, or as much as a terminal could show, since values of a
+/// Returns a value in printable form: whole, or what fits on a terminal line, since values of a
 /// megabyte are not rare.
 fn shown(terminal: &Terminal, value: Text<'_>) -> String {
     match terminal.width() {

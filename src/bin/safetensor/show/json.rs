@@ -1,11 +1,11 @@
-//! What the library gives, as JSON: names decoded and escaped again as JSON wants it, numbers exact.
+//! The library's types as JSON. Names are decoded and escaped again; numbers are exact.
 
 use serde::ser::{SerializeMap as _, Serializer};
 use serde::Serialize;
 
 use safetensors_zero::{Metadata, Shape, Text};
 
-/// A string of a file.
+/// A string from a file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Name<'m>(pub(crate) Text<'m>);
 
@@ -28,7 +28,7 @@ impl Serialize for Dimensions<'_> {
     }
 }
 
-/// Metadata, as an object in the header's order.
+/// Metadata, as an object in header order.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pairs<'m>(pub(crate) Metadata<'m>);
 
@@ -42,7 +42,7 @@ impl Serialize for Pairs<'_> {
     }
 }
 
-/// A list that is made while it is written.
+/// An array whose elements are produced while it is written.
 #[derive(Debug)]
 pub(crate) struct List<F>(pub(crate) F);
 

@@ -1,6 +1,6 @@
-//! Numbers as people read them.
+//! Numbers formatted for people.
 
-/// A number with commas between thousands.
+/// Formats a number with commas between thousands.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
@@ -13,8 +13,8 @@ pub(crate) fn grouped(number: u64) -> String {
     grouped
 }
 
-/// Writes a number's digits after what is there: `write!` takes several times as long, which a hundred
-/// thousand lines make noticeable.
+/// Appends a number's digits. Several times as fast as `write!`, which is noticeable in a hundred
+/// thousand lines.
 pub(crate) fn push(line: &mut Vec<u8>, number: u64) {
     let begin = line.len();
     let mut rest = number;
@@ -30,13 +30,13 @@ pub(crate) fn push(line: &mut Vec<u8>, number: u64) {
     }
 }
 
-/// "1 tensor", "2 tensors".
+/// Formats a count with its noun: "1 tensor", "2 tensors".
 pub(crate) fn counted(number: u64, what: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {what}{plural}", grouped(number))
 }
 
-/// A number of bytes as people write it: `500`, `5GB`, `1.5GiB`.
+/// Parses a number of bytes: `500`, `5GB`, `1.5GiB`.
 pub(crate) fn size(text: &str) -> Result<u64, String> {
     const UNITS: [(&str, u64); 13] = [
         ("KiB", 1 << 10),
@@ -56,12 +56,12 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
     let unit = UNITS.iter().find_map(|(unit, bytes)| Some((text.strip_suffix(unit)?, *bytes)));
     let (number, unit) = unit.unwrap_or((text, 1));
     let number = number.trim_end();
-    let wrong = || format!("{text:?} is no number of bytes, such as 500MB or 4GiB");
+    let wrong = || format!("{text:?} is not a number of bytes, such as 500MB or 4GiB");
     if !number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
         return Err(wrong());
     }
     if let Ok(whole) = number.parse::<u64>() {
-        return whole.checked_mul(unit).ok_or_else(|| format!("{text} does not fit 64 bits"));
+        return whole.checked_mul(unit).ok_or_else(|| format!("{text} does not fit in 64 bits"));
     }
     let bytes = number.parse::<f64>().map_err(|_| wrong())? * unit as f64;
     if bytes >= u64::MAX as f64 {
@@ -70,7 +70,7 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
     Ok(bytes as u64)
 }
 
-/// A number of bytes with three digits or more.
+/// Formats a number of bytes with a unit and three digits or more.
 pub(crate) fn bytes(number: u64) -> String {
     if number < 1024 {
         return format!("{number} B");
@@ -93,7 +93,7 @@ pub(crate) fn bytes(number: u64) -> String {
     }
 }
 
-/// A number of parameters, as models are named by it.
+/// Formats a number of parameters as in the names of models.
 pub(crate) fn parameters(number: u64) -> String {
     let value = number as f64;
     match number {
@@ -103,7 +103,7 @@ pub(crate) fn parameters(number: u64) -> String {
     }
 }
 
-/// A float with about four digits, in at most ten columns.
+/// Formats a float with about four digits, in at most ten columns.
 pub(crate) fn short(value: f64) -> String {
     let size = value.abs();
     if value == 0.0 {
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes() {
+    fn parses_sizes() {
         let cases = [
             ("0", 0),
             ("500", 500),
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn as_people_read_them() {
+    fn formats_counts() {
         assert_eq!(grouped(0), "0");
         assert_eq!(grouped(999), "999");
         assert_eq!(grouped(u64::MAX), "18,446,744,073,709,551,615");
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn digits_are_pushed() {
+    fn pushes_digits() {
         let mut line = b"n ".to_vec();
         for number in [0, 10, 907, u64::MAX] {
             push(&mut line, number);

@@ -38,8 +38,8 @@ impl Progress {
         }
     }
 
-    /// Calls `each` with successive pieces of some elements, until Ctrl-C. The bytes of each piece are
-    /// added for each of the dtypes: those of the tensors that `each` reads.
+    /// Calls `each` with successive pieces of some elements, until Ctrl-C. The bytes of each piece
+    /// are added for each of the dtypes: those of the tensors that `each` reads.
     pub(crate) fn for_each_piece(
         &self,
         elements: Range<u64>,

@@ -13,7 +13,7 @@ use crate::show::json::{Dimensions, Name};
 use crate::show::numbers;
 use crate::show::terminal::{self, Style, Terminal};
 
-/// The figures of a tensor that has a dtype with an order.
+/// The figures of a tensor, of any dtype but C64.
 #[derive(Debug)]
 pub(crate) struct Figures {
     pub(crate) stats: Stats,
@@ -49,7 +49,7 @@ pub(crate) fn print_one(
     };
     field("count", &numbers::grouped(tensor.elements()))?;
     let Some(Figures { stats, histogram }) = found else {
-        return field("values", "complex numbers, which have no order");
+        return field("values", "complex numbers have no order");
     };
     let figure = |value: Option<f64>| value.map_or("-".to_owned(), |value| value.to_string());
     field("min", &figure(stats.min))?;
@@ -66,8 +66,8 @@ pub(crate) fn print_one(
     Ok(())
 }
 
-/// How lines are laid out: on a narrow terminal the count is left out, and NaN and infinity are told
-/// only where there are any.
+/// The layout of lines. On a narrow terminal the count is left out, and NaN and infinity are
+/// mentioned only if there are any.
 pub(crate) struct Layout {
     name: usize,
     dtype: usize,
@@ -87,7 +87,8 @@ impl Layout {
         let dtype = dtype.max("dtype".len());
         let mut layout = Layout { name, dtype, bins: bins.unwrap_or(LINE_BINS), is_full: true };
         let Some(width) = terminal.width() else { return layout };
-        // Names up to half of the terminal are worth more than what else the wide layout shows.
+        // Names up to half the width of the terminal matter more than the columns of the wide
+        // layout.
         layout.is_full = width >= layout.width_of_figures() + name.min(width / 2);
         let room = width.saturating_sub(layout.width_of_figures());
         if room < NARROWEST && bins.is_none() {
@@ -97,7 +98,7 @@ impl Layout {
         layout
     }
 
-    /// Columns that everything but the name takes.
+    /// Returns the width of everything but the name.
     fn width_of_figures(&self) -> usize {
         let more = if self.is_full { 15 + 8 + 8 } else { 0 };
         2 + self.dtype + 4 * 11 + more + 10 + 2 + usize::from(self.bins)
@@ -120,7 +121,7 @@ impl Layout {
         )
     }
 
-    /// What stands after the dtype.
+    /// Returns what follows the dtype in a line.
     fn figures(
         &self,
         terminal: &Terminal,
@@ -130,7 +131,7 @@ impl Layout {
         let count =
             if self.is_full { format!(" {:>14}", tensor.elements()) } else { String::new() };
         let Some(Figures { stats, histogram }) = found else {
-            return format!("{count} complex numbers, which have no order");
+            return format!("{count} complex numbers have no order");
         };
         let infinite = stats.positive_infinity + stats.negative_infinity;
         let mut notes = Vec::new();

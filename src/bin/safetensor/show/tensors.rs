@@ -16,7 +16,7 @@ use crate::show::json::{Dimensions, List, Name, Pairs};
 use crate::show::numbers;
 use crate::show::terminal::{self, Terminal};
 
-/// For other programs: fields between tabs.
+/// Prints lines for other programs: fields separated by tabs.
 pub(crate) fn print_lines(out: &mut Printer, listing: &Listing<'_>) -> io::Result<()> {
     let model = listing.model();
     let mut line = Vec::new();
@@ -48,7 +48,7 @@ pub(crate) fn print_lines(out: &mut Printer, listing: &Listing<'_>) -> io::Resul
     Ok(())
 }
 
-/// For people: aligned, and what it comes to.
+/// Prints a table for people, with totals.
 pub(crate) fn print_columns(
     out: &mut Printer,
     terminal: &Terminal,

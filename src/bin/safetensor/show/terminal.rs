@@ -1,5 +1,5 @@
-//! What the user sees text on: how wide it is, whether it shows colours, and how text that comes from
-//! files is made safe for it.
+//! The terminal: its width, whether it shows colours, and how text from files is made safe to
+//! print.
 
 use std::borrow::Cow;
 use std::env;
@@ -16,17 +16,17 @@ pub(crate) enum Color {
     Never,
 }
 
-/// What standard output is.
+/// The properties of stdout.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Terminal {
     color: bool,
-    /// Columns; `None` where it is no terminal, and nothing is shortened.
+    /// The number of columns. `None` if stdout is not a terminal; then nothing is shortened.
     width: Option<usize>,
-    /// Whether it shows block characters.
+    /// Whether block characters can be shown.
     unicode: bool,
 }
 
-/// How a piece of text is set off.
+/// The style of a piece of text.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Style {
     Heading,
@@ -37,7 +37,7 @@ pub(crate) enum Style {
     Bad,
 }
 
-/// Columns of drawings where there is no terminal.
+/// The width of drawings without a terminal.
 const DEFAULT_WIDTH: usize = 80;
 
 impl Terminal {
@@ -55,13 +55,13 @@ impl Terminal {
         Terminal { color, width: is_terminal.then_some(width), unicode: is_unicode() }
     }
 
-    /// One of the caller's making.
+    /// A terminal with these properties.
     #[cfg(test)]
     pub(crate) fn with(color: Color, width: Option<usize>, unicode: bool) -> Terminal {
         Terminal { color: color == Color::Always, width, unicode }
     }
 
-    /// The width that names have to fit.
+    /// The width that lines must fit, or `None` if stdout is not a terminal.
     pub(crate) fn width(&self) -> Option<usize> {
         self.width
     }
@@ -75,7 +75,7 @@ impl Terminal {
         self.unicode
     }
 
-    /// The text in a style, where there are colours.
+    /// Returns the text in a style, if colours are on.
     pub(crate) fn paint<'t>(&self, style: Style, text: &'t str) -> Cow<'t, str> {
         if !self.color || text.is_empty() {
             return Cow::Borrowed(text);
@@ -92,7 +92,7 @@ impl Terminal {
     }
 }
 
-/// Whether the locale is one of UTF-8. Where none is set, as in most containers, it is taken to be.
+/// Whether the locale uses UTF-8. If none is set, as in most containers, UTF-8 is assumed.
 fn is_unicode() -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
         .iter()
@@ -104,8 +104,8 @@ fn is_unicode() -> bool {
     })
 }
 
-/// A string of a file as it may be printed: as it is if it is plain, else with control characters,
-/// bidirectional overrides, invisible characters and backslashes escaped.
+/// Returns a string from a file in printable form: control characters, bidirectional overrides,
+/// invisible characters and backslashes are escaped.
 pub(crate) fn name<'t>(text: &Text<'t>) -> Cow<'t, str> {
     let raw = text.raw();
     if raw.bytes().all(|byte| matches!(byte, b' '..=b'~') && byte != b'\\') {
@@ -116,7 +116,7 @@ pub(crate) fn name<'t>(text: &Text<'t>) -> Cow<'t, str> {
     Cow::Owned(inner.unwrap_or_default().replace("\\\"", "\""))
 }
 
-/// Text that may hold names from elsewhere, such as paths, with what is invisible escaped.
+/// Escapes invisible characters in text that can contain names from outside, such as paths.
 pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return Cow::Borrowed(text);
@@ -131,13 +131,13 @@ pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// Columns that a text takes.
+/// Returns the width of a text in columns.
 pub(crate) fn columns(text: &str) -> usize {
     text.width()
 }
 
-/// The text in at most `most` columns: what is in the middle makes place for an ellipsis, since names
-/// differ at their ends.
+/// Shortens a text to at most `most` columns. An ellipsis replaces the middle, since names differ
+/// at their ends.
 pub(crate) fn shortened<'t>(text: &'t str, most: usize, unicode: bool) -> Cow<'t, str> {
     if text.width() <= most {
         return Cow::Borrowed(text);
@@ -149,7 +149,7 @@ pub(crate) fn shortened<'t>(text: &'t str, most: usize, unicode: bool) -> Cow<'t
     Cow::Owned(begin + ellipsis + &end)
 }
 
-/// As many of the characters as `room` columns hold.
+/// Returns the characters that fit in `room` columns.
 fn taken(chars: impl Iterator<Item = char>, room: usize) -> String {
     let mut used = 0;
     chars
@@ -160,7 +160,7 @@ fn taken(chars: impl Iterator<Item = char>, room: usize) -> String {
         .collect()
 }
 
-/// The text in at most `most` columns, cut at its end.
+/// Shortens a text to at most `most` columns, by cutting off its end.
 pub(crate) fn cut<'t>(text: &'t str, most: usize, unicode: bool) -> Cow<'t, str> {
     if text.width() <= most {
         return Cow::Borrowed(text);
@@ -193,14 +193,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_visible_is_escaped() {
+    fn escapes_invisible_characters() {
         assert_eq!(visible("plain 'a' \"b\" C:\\d"), "plain 'a' \"b\" C:\\d");
         assert_eq!(visible("Grüße"), "Grüße");
         assert_eq!(visible("a\nb\x1b[2J\u{202e}c\0"), "a\\nb\\u{1b}[2J\\u{202e}c\\0");
     }
 
     #[test]
-    fn colours_only_where_they_are_wanted() {
+    fn paints_only_if_colours_are_on() {
         let terminal = |color| Terminal::with(color, None, true);
         assert_eq!(terminal(Color::Never).paint(Style::Name, "a"), "a");
         assert_eq!(terminal(Color::Always).paint(Style::Name, "a"), "\x1b[36ma\x1b[0m");

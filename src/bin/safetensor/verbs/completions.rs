@@ -20,5 +20,5 @@ pub(crate) fn run(arguments: &Arguments, mut command: clap::Command) -> Result<E
     let mut out = Printer::new();
     out.write_all(&script)?;
     out.flush()?;
-    Ok(Exit::Well)
+    Ok(Exit::Success)
 }

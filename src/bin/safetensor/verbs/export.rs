@@ -1,4 +1,4 @@
-//! The verb `export`: takes a tensor, or a part of one, out of a model.
+//! The verb `export`: writes a tensor, or a part of one, to a file.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -13,46 +13,47 @@ use crate::files::values;
 use crate::show::heatmap::HeatMap;
 use crate::show::progress::Progress;
 
-/// Write a tensor, or a part of it, to a file: as f32, as a NumPy file, or as it is stored
+/// Write a tensor, or a part of it, to a file: as f32, as a NumPy file, or as stored bytes
 ///
-/// The file is there as a whole or not at all: it is written beside OUT and then renamed.
+/// OUT is replaced as a whole or not at all: a temporary file is written next to it and then
+/// renamed.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("outputs").required(true).multiple(true))]
 pub(crate) struct Arguments {
     /// A safetensors file, a shard index, or a folder that holds either
     file: PathBuf,
-    /// The exact name of a tensor
+    /// The exact name of the tensor
     name: String,
-    /// The file to write; - is standard output
+    /// The file to write; - is stdout
     #[arg(short, long, value_name = "OUT", group = "outputs")]
     output: Option<PathBuf>,
-    /// Only elements A to B - 1, counted through the whole tensor; A or B may be left out
+    /// Write only elements A to B - 1 of the flattened tensor; A or B can be left out
     #[arg(long, value_name = "A..B", value_parser = range, conflicts_with = "rows")]
     range: Option<Span>,
-    /// Only rows A to B - 1, over the first dimension; A or B may be left out
+    /// Write only rows A to B - 1, along the first dimension; A or B can be left out
     #[arg(long, value_name = "A..B", value_parser = range)]
     rows: Option<Span>,
-    /// In which form
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::F32)]
     format: Format,
-    /// Draw a heat map: a row for each row of the matrix whose columns are the last dimension, red
-    /// above zero, blue below, pink for NaN and infinity. Large tensors are drawn by means of blocks;
-    /// colours end at the largest of them, leaving out the outermost 0.5 %
+    /// Draw a heat map as a PNG file: the tensor as a matrix whose columns are the last dimension,
+    /// red above zero, blue below, pink for NaN and infinity. A large matrix is drawn as the means
+    /// of blocks. The colour scale ends at the largest mean, leaving out the outermost 0.5 %
     #[arg(long, value_name = "OUT", group = "outputs")]
     png: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Format {
-    /// Every element as a little-endian f32, nothing else
+    /// Each element as a little-endian f32, without a header
     F32,
-    /// A NumPy file, in the tensor's own type where NumPy has it, else in f32
+    /// A NumPy file, in the tensor's own type if NumPy has it, else in f32
     Npy,
-    /// The bytes as they are stored
+    /// The stored bytes
     Raw,
 }
 
-/// A range as the user gives it, whose ends may be left out.
+/// A range whose ends can be left out.
 type Span = (Option<u64>, Option<u64>);
 
 fn range(text: &str) -> Result<Span, String> {
@@ -60,14 +61,14 @@ fn range(text: &str) -> Result<Span, String> {
     let number = |text: &str| match text {
         "" => Ok(None),
         _ if text.bytes().all(|byte| byte.is_ascii_digit()) => {
-            text.parse().map(Some).map_err(|_| format!("{text} does not fit 64 bits"))
+            text.parse().map(Some).map_err(|_| format!("{text} does not fit in 64 bits"))
         }
-        _ => Err(format!("{text:?} is no natural number")),
+        _ => Err(format!("{text:?} is not a natural number")),
     };
     Ok((number(begin)?, number(end)?))
 }
 
-/// What is to be written: these elements, as an array of these dimensions.
+/// The elements to write, and the shape of the array that they form.
 struct Part {
     elements: Range<u64>,
     shape: Vec<u64>,
@@ -79,10 +80,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let part = part(arguments, &tensor)?;
     let inputs = [tensor.path(), model.path()];
     if let (Some(output), true) = (&arguments.output, arguments.output == arguments.png) {
-        return Err(Failure::usage(output, "-o and --png are to write the same file"));
+        return Err(Failure::usage(output, "-o and --png name the same file"));
     }
     if let Some(path) = &arguments.output {
-        // What cannot be converted is refused before a file is made.
+        // Errors of conversion come before a file is created.
         if needs_f32(arguments.format, tensor.dtype()) && !tensor.dtype().has_f32() {
             return Err(no_f32(&tensor));
         }
@@ -99,7 +100,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         out.put(&map.picture().encode(path)?)?;
         out.finish()?;
     }
-    Ok(Exit::Well)
+    Ok(Exit::Success)
 }
 
 fn needs_f32(format: Format, dtype: Dtype) -> bool {
@@ -112,14 +113,14 @@ fn needs_f32(format: Format, dtype: Dtype) -> bool {
 
 fn no_f32(tensor: &FileTensor<'_>) -> Failure {
     let sentence = format!(
-        "tensor {:?}: {} has no value as f32; --format npy and --format raw write it",
+        "tensor {:?}: {} has no value as f32; use --format npy or --format raw",
         tensor.name(),
         tensor.dtype()
     );
     Failure::absent(tensor.path(), sentence)
 }
 
-/// The elements that the user asked for, if the tensor has them.
+/// Returns the part that the user asked for, or an error if the tensor does not have it.
 fn part(arguments: &Arguments, tensor: &FileTensor<'_>) -> Result<Part, Failure> {
     let shape: Vec<u64> = tensor.shape().iter().collect();
     let all = tensor.elements();
@@ -152,7 +153,7 @@ fn within(
     Err(Failure::absent(tensor.path(), sentence))
 }
 
-/// Refuses stored bytes of elements that begin or end inside one.
+/// Returns an error if a range of elements begins or ends inside a byte.
 fn check_whole_bytes(tensor: &FileTensor<'_>, elements: &Range<u64>) -> Result<(), Failure> {
     let bits = tensor.dtype().bitsize() as u128;
     let is_whole = |element: u64| (u128::from(element) * bits) % 8 == 0;
@@ -192,7 +193,7 @@ fn write(
             values::read_bytes(tensor, values::byte_range(dtype, &piece), &mut stored)?;
         }
         if dtype == Dtype::BOOL && format == Format::Npy {
-            // To NumPy any byte but 0 and 1 is neither.
+            // NumPy requires 0 or 1; the format allows any byte.
             stored.iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
         }
         out.put(&stored)

@@ -1,11 +1,11 @@
-//! The verb `hash`: digests of tensors, and one of the whole content that says whether two models hold
-//! the same tensors however their files are laid out.
+//! The verb `hash`: prints a digest of each tensor, and a content digest that is equal for models
+//! with the same tensors, whatever the layout of their files.
 //!
-//! A tensor's digest is that of its bytes as they are stored. The digest of the content is that of:
-//! the 21 bytes `safetensor content 1\n`; then for each tensor, in the order of their names' UTF-8
-//! bytes: the length of the name in bytes, the name, the length of the dtype's spelling, the spelling,
-//! the number of dimensions, each dimension, and the tensor's digest. Every number is a little-endian
-//! u64, strings are UTF-8 as decoded, and a digest is its 32 bytes.
+//! A tensor's digest is the digest of its stored bytes. The content digest is the digest of the 21
+//! bytes `safetensor content 1\n`, and then for each tensor, sorted by the UTF-8 bytes of the
+//! names: the length of the name in bytes, the name, the length of the dtype's name, the dtype's
+//! name, the number of dimensions, each dimension, and the tensor's digest. Every number is a
+//! little-endian u64, strings are UTF-8 as decoded, and a digest is its 32 bytes.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -23,24 +23,24 @@ use crate::show::json::Name;
 use crate::show::progress::Progress;
 use crate::show::terminal;
 
-/// Print a digest of each tensor, and one of the whole content
+/// Print a digest of each tensor and of the whole content
 ///
-/// Lines are as those of sha256sum: the digest and the name, in the order of names; the last line is
-/// the content's, without a name. It depends on names, dtypes, shapes and data alone: not on the order
-/// of tensors, padding, metadata, or how the model is cut into shards.
+/// Lines have the form of sha256sum's: digest and name, sorted by name. The last line is the
+/// content digest, without a name. It depends only on names, dtypes, shapes and data, not on the
+/// order of the tensors, padding, metadata or sharding.
 ///
-/// A tensor's digest is that of its bytes as stored (what `export --format raw` writes). The content's
-/// is that of the 21 bytes "safetensor content 1\n", then for each tensor, in the order of their names'
-/// UTF-8 bytes: name, dtype, shape and digest. Before the name and before the dtype's spelling stands
-/// its length in bytes, before the dimensions their number; each number is a little-endian u64, a
-/// digest its 32 bytes.
+/// A tensor's digest is the digest of its stored bytes (what `export --format raw` writes). The
+/// content digest is the digest of the 21 bytes "safetensor content 1\n", and then for each tensor,
+/// sorted by the UTF-8 bytes of the names: name, dtype, shape and digest. The name and the dtype's
+/// name are each preceded by their length in bytes, the dimensions by their number. Each number is
+/// a little-endian u64, and a digest is its 32 bytes.
 ///
 /// `--json` prints one object: {"file", "algorithm", "tensors": [{"name", "digest"}], "content"}.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// A safetensors file, a shard index, or a folder that holds either
     file: PathBuf,
-    /// By which function
+    /// Hash function
     #[arg(long, value_enum, default_value_t = Algorithm::Sha256)]
     algorithm: Algorithm,
     /// Print JSON
@@ -128,7 +128,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         writeln!(out, "{content}")?;
     }
     out.flush()?;
-    Ok(Exit::Well)
+    Ok(Exit::Success)
 }
 
 #[derive(Serialize)]
@@ -137,7 +137,7 @@ struct Line<'m> {
     digest: String,
 }
 
-/// The digest of a tensor's bytes.
+/// Returns the digest of a tensor's bytes.
 fn digest(
     tensor: &FileTensor<'_>,
     algorithm: Algorithm,
@@ -154,7 +154,7 @@ fn digest(
     Ok(hasher.finish())
 }
 
-/// Adds a tensor to the content.
+/// Adds a tensor to the content digest.
 fn add(content: &mut Hasher, info: &TensorInfo<'_>, digest: &[u8; 32]) {
     content.add_string(&info.name.to_cow());
     content.add_string(info.dtype.as_str());

@@ -1,4 +1,4 @@
-//! The verb `info`: what a model is, at a glance.
+//! The verb `info`: shows what a model is, at a glance.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -11,13 +11,14 @@ use crate::show::terminal::Terminal;
 
 /// Show what a model is: tensors, sizes, parameters by dtype, header, alignment, metadata
 ///
-/// A chart shows how large each group of tensors is: those whose names are the same up to the number
-/// of a layer; of names without a number, up to their last part.
+/// A chart shows the size of each group of tensors. A group's name ends at the number of a layer. A
+/// name without a number is in the group named by all but its last part.
 ///
 /// `--json` prints one object: {"file", "tensors", "parameters", "data_len", "dtypes": [{"dtype",
-/// "tensors", "parameters", "bytes"}], "header_len", "data_start", "alignment", "misaligned_tensors",
-/// "metadata": {..} or null}. "alignment" is the largest power of two that divides "data_start". Of a
-/// sharded model "header_len" to "metadata" stand in "shards": [{"file", ..}] instead.
+/// "tensors", "parameters", "bytes"}], "header_len", "data_start", "alignment",
+/// "misaligned_tensors", "metadata": {..} or null}. "alignment" is the largest power of two that
+/// divides "data_start". For a sharded model, "header_len" to "metadata" are in "shards": [{"file",
+/// ..}] instead.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// A safetensors file, a shard index, or a folder that holds either
@@ -38,5 +39,5 @@ pub(crate) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<Exit, Fa
     }
     out.flush()?;
     model.check_complete()?;
-    Ok(Exit::Well)
+    Ok(Exit::Success)
 }

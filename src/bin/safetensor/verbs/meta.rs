@@ -1,4 +1,4 @@
-//! The verb `meta`: shows a file's metadata, and changes them.
+//! The verb `meta`: shows or changes a file's metadata.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -12,25 +12,27 @@ use crate::show::json::{Name, Pairs};
 use crate::show::progress::Progress;
 use crate::show::terminal::{self, Style, Terminal};
 
-/// Show a file's metadata, or change them
+/// Show or change a file's metadata
 ///
-/// With a KEY its value is printed, else all keys and values, a line each, with a tab between them in a
-/// pipe. What is invisible or commands terminals is escaped; `--json` prints the exact strings.
+/// With a KEY, prints its value; otherwise prints a line for each key and value, separated by a tab
+/// unless on a terminal. Invisible and control characters are escaped; `--json` prints the exact
+/// strings.
 ///
-/// `--set` and `--remove` change the file itself where its header has room: its padding and what is
-/// removed. No data are then read or moved, whatever the size. Otherwise a new file with the same data
-/// takes its place, as a whole or not at all. Of a sharded model name one of the files.
+/// `--set` and `--remove` change the file in place if the new metadata fits into the header, which
+/// includes its padding. Then no data is read or moved, whatever the size. Otherwise a new file
+/// with the same data replaces the old one, as a whole or not at all. For a sharded model, name one
+/// of its files.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// A safetensors file
     file: PathBuf,
-    /// The key whose value to print
+    /// Print only the value of this key
     #[arg(conflicts_with_all = ["set", "remove"])]
     key: Option<String>,
-    /// Set the value of a key; what follows the first `=` is the value
+    /// Set a key's value, which is everything after the first `=`
     #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
     set: Vec<(String, String)>,
-    /// Remove a key, which has to be there
+    /// Remove a key, which must exist
     #[arg(long, value_name = "KEY")]
     remove: Vec<String>,
     /// Print JSON
@@ -39,7 +41,7 @@ pub(crate) struct Arguments {
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {
-    let (key, value) = text.split_once('=').ok_or("a key and a value have `=` between them")?;
+    let (key, value) = text.split_once('=').ok_or("expected `=` between key and value")?;
     Ok((key.to_owned(), value.to_owned()))
 }
 
@@ -55,14 +57,14 @@ pub(crate) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<Exit, Fa
         None => print_all(&mut out, arguments, terminal, &file)?,
     }
     out.flush()?;
-    Ok(Exit::Well)
+    Ok(Exit::Success)
 }
 
-/// The file that the user named, also by its folder.
+/// Returns the path of the only file of a model, which can be named by its folder.
 fn single_file(path: &Path) -> Result<PathBuf, Failure> {
     let shards = Shards::open(path)?;
     if shards.index().is_some() {
-        let sentence = "the files of a sharded model have metadata of their own; name one of them";
+        let sentence = "each file of a sharded model has its own metadata; name one of the files";
         return Err(Failure::usage(path, sentence));
     }
     Ok(shards.path(0).to_owned())
@@ -105,7 +107,7 @@ fn print_all(
 }
 
 fn absent(file: &File, key: &str) -> Failure {
-    Failure::absent(file.path(), format!("the metadata have no key {key:?}"))
+    Failure::absent(file.path(), format!("the metadata has no key {key:?}"))
 }
 
 fn change(arguments: &Arguments, file: &File) -> Result<Exit, Failure> {
@@ -125,12 +127,12 @@ fn change(arguments: &Arguments, file: &File) -> Result<Exit, Failure> {
     let edited = edited.map_err(|error| Failure::of_writing(file.path(), error))?;
     drop(progress);
     let mut out = Printer::new();
-    let said = match edited {
-        Edited::Unchanged => "the metadata are so already",
+    let result = match edited {
+        Edited::Unchanged => "already up to date",
         Edited::InPlace => "changed in place",
-        _ => "the header did not fit; a new file with the same data has taken its place",
+        _ => "replaced by a new file with the same data, since the header did not fit",
     };
-    writeln!(out, "{}: {said}", terminal::visible(&file.path().display().to_string()))?;
+    writeln!(out, "{}: {result}", terminal::visible(&file.path().display().to_string()))?;
     out.flush()?;
-    Ok(Exit::Well)
+    Ok(Exit::Success)
 }

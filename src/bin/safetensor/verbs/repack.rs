@@ -1,5 +1,4 @@
-//! The verb `repack`: writes a model again, in another order, with another alignment, as one file or as
-//! several.
+//! The verb `repack`: rewrites a model with another order, alignment or number of files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,44 +17,45 @@ use crate::show::numbers;
 use crate::show::progress::Progress;
 use crate::show::terminal;
 
-/// Write a model again: in another order, with another alignment, as one file or as several
+/// Rewrite a model with another order, alignment or number of files
 ///
-/// The tensors and the metadata stay; what a header holds besides is left out. The shards of a model
-/// become one file, unless `--max-file-size` divides it anew. OUT is there as a whole or not at all; it
-/// may be IN, if that is one file.
+/// Tensors and metadata are kept; other header fields are dropped. The shards of a model become one
+/// file, unless `--max-file-size` is given. OUT is replaced as a whole or not at all. It can be IN
+/// itself, if that is a single file.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// A safetensors file, a shard index, or a folder that holds either
     #[arg(value_name = "IN")]
     input: PathBuf,
-    /// The file to write; with `--max-file-size` the folder to write to
+    /// The file to write, or with `--max-file-size` the folder to write to
     #[arg(value_name = "OUT")]
     output: PathBuf,
-    /// Pad the header so that the data begin at a multiple of this power of two
+    /// Pad the header so that the data begins at a multiple of this power of two
     #[arg(long, default_value_t = 8, value_name = "BYTES", value_parser = power_of_two)]
     align: u64,
-    /// In which order
+    /// Order of the tensors
     #[arg(long, value_enum, default_value_t = By::Dtype)]
     order: By,
-    /// Write files of at most this size and an index; K, M, G are powers of 1000, KiB, MiB, GiB of 1024
+    /// Write shards of at most this size, and an index; K, M and G are powers of 1000, KiB, MiB and
+    /// GiB are powers of 1024
     #[arg(long, value_name = "SIZE", value_parser = numbers::size)]
     max_file_size: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum By {
-    /// The largest dtypes first, then by name, as the reference implementation writes
+    /// Largest dtypes first, then by name, like the reference implementation
     Dtype,
     /// By name
     Name,
-    /// As in IN
+    /// By position in IN
     Data,
 }
 
 fn power_of_two(text: &str) -> Result<u64, String> {
     let align = numbers::size(text)?;
     if !align.is_power_of_two() {
-        return Err(format!("{text} is no power of two"));
+        return Err(format!("{text} is not a power of two"));
     }
     Ok(align)
 }
@@ -107,17 +107,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         (numbers::counted(files, "file"), numbers::counted(tensors.len() as u64, "tensor"));
     writeln!(out, "{}: {tensors} in {files}, {}", terminal::visible(&path), numbers::bytes(bytes))?;
     out.flush()?;
-    Ok(Exit::Well)
+    Ok(Exit::Success)
 }
 
-/// The metadata of all files of a model, which must not contradict each other.
+/// Merges the metadata of all files of a model. Different values for the same key are an error.
 fn metadata(model: &Model) -> Result<BTreeMap<String, String>, Failure> {
     let mut all = BTreeMap::new();
     for (path, table) in model.files() {
         for (key, value) in table.metadata().into_iter().flatten() {
             let (key, value) = (key.to_string(), value.to_string());
             if all.get(&key).is_some_and(|other| *other != value) {
-                let sentence = format!("the value of {key:?} is another than in a shard before");
+                let sentence =
+                    format!("the value of {key:?} differs from the one in an earlier shard");
                 return Err(Failure::absent(path, sentence));
             }
             all.insert(key, value);
@@ -126,24 +127,23 @@ fn metadata(model: &Model) -> Result<BTreeMap<String, String>, Failure> {
     Ok(all)
 }
 
-/// Makes sure that there is a folder to write to, and that it is not the model's own.
+/// Creates the folder if it does not exist, and refuses the folder that the model is read from.
 fn prepare(folder: &Path, model: &Model) -> Result<(), Failure> {
-    let failed = |error| Failure::usage(folder, format!("the folder cannot be made: {error}"));
+    let failed = |error| Failure::usage(folder, format!("the folder cannot be created: {error}"));
     if !folder.is_dir() {
         fs::create_dir(folder).map_err(failed)?;
     }
-    let folder_itself = fs::canonicalize(folder).map_err(failed)?;
-    let is_own = |path: &Path| {
-        fs::canonicalize(path).is_ok_and(|path| path.parent() == Some(&*folder_itself))
-    };
-    if model.files().any(|(path, _)| is_own(path)) {
-        let sentence = "this is the folder of the model that is read; name another one";
+    let canonical = fs::canonicalize(folder).map_err(failed)?;
+    let is_inside =
+        |path: &Path| fs::canonicalize(path).is_ok_and(|path| path.parent() == Some(&*canonical));
+    if model.files().any(|(path, _)| is_inside(path)) {
+        let sentence = "this folder contains the input model; choose another one";
         return Err(Failure::usage(folder, sentence));
     }
     Ok(())
 }
 
-/// Copying the data of a model's tensors.
+/// Copies the data of a model's tensors.
 struct Copy<'m> {
     model: &'m Model,
     progress: Progress,

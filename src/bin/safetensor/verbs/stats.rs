@@ -1,4 +1,4 @@
-//! The verb `stats`: what values a tensor has.
+//! The verb `stats`: summarises the values of tensors.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -17,28 +17,29 @@ use crate::show::terminal::{self, Terminal};
 
 /// Summarise values: count, min, max, mean, standard deviation, NaN, inf, zeros, a histogram
 ///
-/// A single tensor gets a full histogram; several get a line each. Without NAMEs all tensors are
-/// summarised. Min, max, mean and standard deviation are those of the finite values, in f64. Data are
-/// read twice: a histogram needs to know the range. Tensors of C64, which have no order, are told by
-/// their count alone.
+/// A single tensor gets a full histogram; several get a line each. Without NAMEs, all tensors are
+/// summarised. Min, max, mean and standard deviation are those of the finite values, in f64.
+///
+/// Data is read twice, since a histogram needs the range first. For C64, whose values have no
+/// order, only the count is shown.
 ///
 /// `--json` prints one object: {"file", "tensors": [{"name", "dtype", "shape", "count", "finite",
 /// "nan", "positive_infinity", "negative_infinity", "zeros", "min", "max", "mean", "std_dev",
-/// "histogram": {"low", "high", "counts": [..]} or null}]}. Figures are null where there are none: of
-/// tensors without finite values, and of C64; a standard deviation beyond f64 is null too.
+/// "histogram": {"low", "high", "counts": [..]} or null}]}. Figures that do not exist are null: for
+/// tensors without finite values, for C64, and for a standard deviation that overflows f64.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// A safetensors file, a shard index, or a folder that holds either
     file: PathBuf,
-    /// Exact names of tensors
+    /// Exact names of the tensors
     name: Vec<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Bins of the histogram; with 0 there is none, and data are read once
+    /// Number of bins in the histogram; 0 for no histogram, and then data is read only once
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(..=4096))]
     bins: Option<u16>,
-    /// Also draw the histogram of the one tensor that is named, as a PNG file; - is standard output
+    /// Also draw the histogram of the one named tensor as a PNG file; - is stdout
     #[arg(long, value_name = "OUT")]
     png: Option<PathBuf>,
 }
@@ -52,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<Exit, Fa
     if let Some(path) = &arguments.png {
         draw(arguments, &model, &tensors, path)?;
         if path.as_os_str() == "-" {
-            return Ok(Exit::Well);
+            return Ok(Exit::Success);
         }
     }
     let passes = if arguments.bins == Some(0) { 1 } else { 2 };
@@ -72,7 +73,7 @@ pub(crate) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<Exit, Fa
     if arguments.name.is_empty() {
         model.check_complete()?;
     }
-    Ok(Exit::Well)
+    Ok(Exit::Success)
 }
 
 /// Reads a tensor's figures. `None` for C64.
@@ -135,7 +136,7 @@ fn draw(
     path: &Path,
 ) -> Result<(), Failure> {
     let [tensor] = tensors else {
-        return Err(Failure::usage(model.path(), "--png draws one tensor; name one"));
+        return Err(Failure::usage(model.path(), "--png needs the name of one tensor"));
     };
     let tensor = &model.read(tensor)?;
     let progress = Progress::new(tensor.byte_len().saturating_mul(2));
@@ -143,7 +144,7 @@ fn draw(
     let Some(Figures { histogram: Some(histogram), .. }) = summarise(tensor, bins, &progress)?
     else {
         let name = terminal::name(&tensor.name()).into_owned();
-        let sentence = format!("tensor \"{name}\": it has no finite values to be drawn");
+        let sentence = format!("tensor \"{name}\": it has no finite values to draw");
         return Err(Failure::absent(tensor.path(), sentence));
     };
     let mut out = Output::create(path, &[tensor.path()])?;

@@ -1,4 +1,4 @@
-//! The verb `tensors`: a line for each tensor.
+//! The verb `tensors`: lists a model's tensors.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -12,14 +12,16 @@ use crate::show::terminal::Terminal;
 
 /// List the tensors: name, dtype, shape, bytes, absolute offset
 ///
-/// On a terminal the lines are aligned under headings and names are shortened to fit. Elsewhere they
-/// have no headings, are separated by tabs, and names are whole; characters that are not visible, and
-/// backslashes, are escaped. A sharded model's lines end in the shard's name, in which the offset is.
+/// On a terminal, lines are aligned under headings and names are shortened to fit. Elsewhere there
+/// are no headings, fields are separated by tabs, and names are whole. Invisible characters and
+/// backslashes are escaped. For a sharded model, each line ends with the name of the shard to which
+/// the offset belongs.
 ///
 /// `--json` prints one object: {"file", "header_len", "data_start", "data_len", "metadata": {..} or
-/// null, "tensors": [{"name", "dtype", "shape": [..], "data_offsets": [a, b], "elements"}]}, numbers
-/// exact, tensors in the order of their data. Of a sharded model "header_len" to "metadata" stand in
-/// "shards": [{"file", ..}] instead, and each tensor has its "shard", whose name is that "file".
+/// null, "tensors": [{"name", "dtype", "shape": [..], "data_offsets": [a, b], "elements"}]}, with
+/// exact numbers and the tensors in the chosen order. For a sharded model, "header_len" to
+/// "metadata" are in "shards": [{"file", ..}] instead, and each tensor has a "shard", which is such
+/// a "file".
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// A safetensors file, a shard index, or a folder that holds either
@@ -27,10 +29,10 @@ pub(crate) struct Arguments {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// In which order
+    /// Order of the tensors
     #[arg(long, value_enum, default_value_t = Order::Offset)]
     sort: Order,
-    /// Only those whose whole name fits; `*` stands for any characters, `?` for one
+    /// List only tensors whose whole name matches; `*` matches any characters, `?` matches one
     #[arg(long = "match", value_name = "GLOB")]
     pattern: Option<String>,
 }
@@ -48,5 +50,5 @@ pub(crate) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<Exit, Fa
     }
     out.flush()?;
     model.check_complete()?;
-    Ok(Exit::Well)
+    Ok(Exit::Success)
 }

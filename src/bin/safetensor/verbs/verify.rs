@@ -1,4 +1,4 @@
-//! The verb `verify`: every check of the format, and of an index against its shards.
+//! The verb `verify`: checks files by the rules of the format, and indexes against their shards.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -14,25 +14,25 @@ use crate::show::errors;
 use crate::show::numbers;
 use crate::show::terminal::{self, Style, Terminal};
 
-/// Check files by every rule of the format, and name the rule broken
+/// Check files by every rule of the format, and name the broken rule
 ///
-/// Headers are read, data are not, so that this takes no longer for a large file. Of a sharded model
-/// every shard is checked, and the index against them.
+/// Only headers are read, so large files take no longer. For a sharded model, every shard is
+/// checked, and the index is checked against the shards.
 ///
-/// A line for each file says that it is valid; what is not is told on standard error, and all files
-/// are checked in any case. The exit code is the worst of all.
+/// Prints a line for each valid file on stdout, and for each invalid file on stderr. All files are
+/// checked in any case. The exit code is the highest of all files.
 ///
 /// `--json` prints one object per FILE and line: {"file", "ok", "error": null or {"kind", "byte",
-/// "tensor", "message"}}. "kind" is a short name of the rule broken, "byte" where in the file, "tensor"
-/// the name; both can be null. Of a sharded model the error is the first of those that refuse it, and
-/// "findings": [{"file", "refused", "kind", "byte", "tensor", "message"}] has them all, and those that
-/// do not refuse it.
+/// "tensor", "message"}}. "kind" is a short name for the broken rule, "byte" the position in the
+/// file, "tensor" the tensor's name; "byte" and "tensor" can be null. For a sharded model,
+/// "findings": [{"file", "refused", "kind", "byte", "tensor", "message"}] lists all findings, and
+/// "error" is the first that makes the model invalid ("refused": true).
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Safetensors files, shard indexes, or folders that hold either
     #[arg(required = true)]
     file: Vec<PathBuf>,
-    /// Hold files to the letter of the format
+    /// Apply the strict rules: the format's specification to the letter
     #[arg(long)]
     strict: bool,
     /// Print JSON
@@ -43,7 +43,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<Exit, Failure> {
     let options = if arguments.strict { ShardsOptions::STRICT } else { ShardsOptions::DEFAULT };
     let mut out = Printer::of_verdict();
-    let mut worst = Exit::Well;
+    let mut worst = Exit::Success;
     for path in &arguments.file {
         let verdict = Verdict::of(path, &options);
         if arguments.json {
@@ -58,11 +58,11 @@ pub(crate) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<Exit, Fa
     Ok(worst)
 }
 
-/// What is to be said of a FILE.
+/// The result for a FILE.
 enum Verdict {
-    /// It cannot be opened, or is invalid.
+    /// It cannot be opened or is invalid.
     Refused(FileError),
-    /// It is open: what was found in a sharded model.
+    /// It was opened. `findings` is empty unless the model is sharded.
     Opened { tensors: u64, shards: Option<usize>, findings: Vec<Finding> },
 }
 
@@ -82,7 +82,7 @@ impl Verdict {
         match self {
             Verdict::Refused(error) => failure::exit_of(error),
             Verdict::Opened { findings, .. } => {
-                findings.iter().map(exit_of).max().unwrap_or(Exit::Well)
+                findings.iter().map(exit_of).max().unwrap_or(Exit::Success)
             }
         }
     }
@@ -99,7 +99,7 @@ impl Verdict {
             }
             Verdict::Opened { tensors, shards, findings } => {
                 print_findings(out, findings)?;
-                if self.exit() > Exit::Well {
+                if self.exit() > Exit::Success {
                     return Ok(());
                 }
                 let path = path.display().to_string();
@@ -126,7 +126,7 @@ impl Verdict {
     }
 }
 
-/// What refuses a model is told as an error, the rest as a note.
+/// Prints findings that make a model invalid as errors, the others as notes.
 fn print_findings(out: &mut Printer, findings: &[Finding]) -> io::Result<()> {
     for finding in findings {
         let path = finding.path.display().to_string();
@@ -141,11 +141,11 @@ fn print_findings(out: &mut Printer, findings: &[Finding]) -> io::Result<()> {
     Ok(())
 }
 
-/// The exit code that a finding asks for. A shard that is not there is a fault of the model; one that
-/// cannot be read may be none.
+/// Returns the exit code for a finding. A missing shard makes the model invalid. If a shard cannot
+/// be read, the model can still be valid.
 fn exit_of(finding: &Finding) -> Exit {
     if !finding.refused {
-        return Exit::Well;
+        return Exit::Success;
     }
     match &finding.kind {
         FindingKind::Shard(error) => match error.kind() {
@@ -185,7 +185,7 @@ impl ErrorJson {
         }
     }
 
-    /// Told with the shard, since the FILE is the whole model.
+    /// The message begins with the shard's path, since FILE is the whole model.
     fn in_file(finding: &Finding) -> ErrorJson {
         let error = ErrorJson::of_finding(finding);
         ErrorJson { message: format!("{}: {}", finding.path.display(), error.message), ..error }

@@ -1,9 +1,10 @@
-//! The characters that numbers have, five points wide and seven high.
+//! A font for the characters of numbers, five points wide and seven high.
 
 pub(crate) const WIDTH: usize = 5;
 pub(crate) const HEIGHT: usize = 7;
 
-/// The rows of a character from top to bottom, five bits each. What the font does not have is blank.
+/// Returns the rows of a character from top to bottom, five bits each. Unknown characters are
+/// blank.
 pub(crate) fn glyph(c: char) -> [u8; HEIGHT] {
     match c {
         '0' => [0b01110, 0b10001, 0b10001, 0b10001, 0b10001, 0b10001, 0b01110],

@@ -1,4 +1,4 @@
-//! Small pictures, drawn pixel by pixel and written as PNG.
+//! Small pictures, drawn pixel by pixel and encoded as PNG.
 
 mod font;
 
@@ -15,13 +15,14 @@ const GREY: Color = [150, 150, 150];
 const LIGHT: Color = [226, 226, 226];
 const BLUE: Color = [58, 110, 165];
 
-/// Pixels that a point of the font is wide and high.
+/// The size of a point of the font, in pixels.
 const SCALE: usize = 2;
-/// Columns that a character takes, and its height, in pixels.
+/// The width of a character, in pixels.
 pub(crate) const CHARACTER: usize = (font::WIDTH + 1) * SCALE;
+/// The height of a character, in pixels.
 pub(crate) const LINE: usize = font::HEIGHT * SCALE;
 
-/// A picture, white at first.
+/// A picture. It is white at first.
 #[derive(Debug, Clone)]
 pub(crate) struct Picture {
     width: usize,
@@ -34,7 +35,7 @@ impl Picture {
         Picture { width, height, pixels: vec![255; width * height * 3] }
     }
 
-    /// Colours a pixel; none that is outside.
+    /// Colours a pixel. Pixels outside the picture are ignored.
     pub(crate) fn set(&mut self, x: usize, y: usize, color: Color) {
         if x < self.width && y < self.height {
             let at = (y * self.width + x) * 3;
@@ -64,7 +65,7 @@ impl Picture {
         }
     }
 
-    /// Writes a text of digits and the few letters that numbers have.
+    /// Draws a text of digits and the few letters used in numbers.
     pub(crate) fn write(&mut self, x: usize, y: usize, text: &str) {
         for (at, c) in text.chars().enumerate() {
             for (row, bits) in font::glyph(c).into_iter().enumerate() {
@@ -78,15 +79,15 @@ impl Picture {
         }
     }
 
-    /// Writes a text that ends before a column.
+    /// Draws a text that ends before a column.
     pub(crate) fn write_before(&mut self, x: usize, y: usize, text: &str) {
         self.write(x.saturating_sub(width_of(text)), y, text);
     }
 
-    /// The PNG file. The path is for messages.
+    /// Encodes the picture as PNG. The path is for error messages.
     pub(crate) fn encode(&self, path: &Path) -> Result<Vec<u8>, Failure> {
         let failed = |error: png::EncodingError| {
-            Failure::new(path, format!("the picture cannot be made: {error}"), Exit::Unreadable)
+            Failure::new(path, format!("the picture cannot be encoded: {error}"), Exit::Unreadable)
         };
         let mut file = Vec::new();
         let mut encoder = png::Encoder::new(&mut file, self.width as u32, self.height as u32);
@@ -99,7 +100,7 @@ impl Picture {
     }
 }
 
-/// Pixels that a text takes.
+/// Returns the width of a text, in pixels.
 pub(crate) fn width_of(text: &str) -> usize {
     text.chars().count() * CHARACTER
 }
@@ -108,7 +109,7 @@ const BAR_AREA: usize = 720;
 const PLOT_HEIGHT: usize = 360;
 const MARGIN: usize = 16;
 
-/// A histogram over an axis with five values, with the counts at its side.
+/// Draws a histogram over an axis with five values, with counts at its side.
 pub(crate) fn histogram(histogram: &Histogram) -> Picture {
     let bins = histogram.counts.len().max(1);
     let bar = (BAR_AREA / bins).max(1);

@@ -1,4 +1,4 @@
-//! Two tensors of one name, compared piece by piece.
+//! Compares two tensors piece by piece.
 
 use safetensors_zero::FileTensor;
 
@@ -7,7 +7,7 @@ use crate::files::values::{self, Buffers};
 use crate::show::diff::Difference;
 use crate::show::progress::Progress;
 
-/// Compares dtype, shape, bytes and values. `None` if all are the same.
+/// Compares dtype, shape, bytes and values. Returns `None` if all are equal.
 pub(crate) fn compare(
     a: &FileTensor<'_>,
     b: &FileTensor<'_>,
@@ -48,7 +48,7 @@ pub(crate) fn compare(
     Ok(differs.then_some(difference))
 }
 
-/// Adds two values of the same element.
+/// Adds the two values of an element.
 fn add(difference: &mut Difference, a: f64, b: f64) {
     if a == b || (a.is_nan() && b.is_nan()) {
         return;
@@ -58,8 +58,8 @@ fn add(difference: &mut Difference, a: f64, b: f64) {
         return;
     }
     let absolute = (a - b).abs();
-    // Of halves where the difference is beyond f64.
     let larger = a.abs().max(b.abs());
+    // Divided first, since the difference can overflow.
     let relative = (a / larger - b / larger).abs();
     let largest =
         |before: Option<f64>, now: f64| Some(before.map_or(now, |before| before.max(now)));
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn values() {
+    fn differences_of_values() {
         let nan = f64::NAN;
         let same = of(&[(1.0, 1.0), (0.0, -0.0), (nan, -nan), (f64::INFINITY, f64::INFINITY)]);
         assert_eq!((same.differing, same.max_abs, same.max_rel), (Some(0), None, None));

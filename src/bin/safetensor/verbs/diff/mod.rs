@@ -1,4 +1,4 @@
-//! The verb `diff`: in what two models differ.
+//! The verb `diff`: compares two models.
 
 mod compare;
 
@@ -16,24 +16,24 @@ use crate::show::numbers;
 use crate::show::progress::Progress;
 use crate::show::terminal::Terminal;
 
-/// Compare two models: tensors added, removed, of another dtype or shape, of other values
+/// Compare two models: added and removed tensors, and changes of dtype, shape or values
 ///
-/// Values are compared as f64, to which every dtype is widened, so that a model can be compared with
-/// its conversion. The relative difference is the difference by the larger of the two sizes; NaN is
-/// equal to NaN, and to nothing else. Order, padding, metadata and shards are not compared.
+/// Values of every dtype are compared as f64, so a model can be compared with its conversion to
+/// another dtype. The relative difference is the difference divided by the larger absolute value.
+/// NaN equals only NaN. Order, padding, metadata and sharding are not compared.
 ///
-/// Exit code 1 if the models differ: also where only bytes do, as in 0 and -0.
+/// The exit code is 1 if the models differ, even if only in bytes, as 0 and -0 do.
 ///
-/// `--json` prints one object: {"a", "b", "same", "equal": n, "added": [{"name", "dtype", "shape"}],
-/// "removed": [..], "changed": [{"name", "dtype": [a, b], "shape": [a, b], "elements", "differing",
-/// "max_abs", "max_rel"}]}. "differing" counts elements whose values differ; it is null where shapes
-/// differ and nothing is compared, and for C64. "max_abs" and "max_rel" are those of finite values, or
-/// null.
+/// `--json` prints one object: {"a", "b", "same", "equal": n, "added": [{"name", "dtype",
+/// "shape"}], "removed": [..], "changed": [{"name", "dtype": [a, b], "shape": [a, b], "elements",
+/// "differing", "max_abs", "max_rel"}]}. "differing" is the number of elements whose values differ;
+/// it is null if the shapes differ, and for C64. "max_abs" and "max_rel" are the largest
+/// differences between finite values, or null.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The one model
+    /// The first model
     a: PathBuf,
-    /// The other
+    /// The second model
     b: PathBuf,
     /// Print JSON
     #[arg(long)]
@@ -75,7 +75,7 @@ pub(crate) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<Exit, Fa
         writeln!(out, "{tensors}, {added} added, {removed} removed, {changed} changed")?;
     }
     out.flush()?;
-    Ok(if tally.is_same() { Exit::Well } else { Exit::Invalid })
+    Ok(if tally.is_same() { Exit::Success } else { Exit::Invalid })
 }
 
 fn sorted(model: &Model) -> Result<Vec<TensorInfo<'_>>, Failure> {
@@ -85,7 +85,7 @@ fn sorted(model: &Model) -> Result<Vec<TensorInfo<'_>>, Failure> {
     Ok(tensors)
 }
 
-/// Merges two sorted lists: the tensors of one name together.
+/// Merges two sorted lists, and pairs the tensors with the same name.
 struct Pairs<I: Iterator> {
     a: std::iter::Peekable<I>,
     b: std::iter::Peekable<I>,
@@ -107,7 +107,7 @@ impl<'m, I: Iterator<Item = TensorInfo<'m>>> Iterator for Pairs<I> {
     }
 }
 
-/// What is to be said of a pair, if anything.
+/// Compares a pair. Returns `None` if the tensors are equal.
 fn change<'m>(
     (model_a, a): (&Model, Option<TensorInfo<'m>>),
     (model_b, b): (&Model, Option<TensorInfo<'m>>),

@@ -1,9 +1,8 @@
-//! The files that `selftest` shows to the library: an honest one, unusual ones, and one for each lie
-//! that a header can tell.
+//! Files for `selftest`: valid ones, and one for each way in which a header can be malformed.
 
 use super::Refused::{self, Always, ByStrict, Never};
 
-/// A file, and who has to refuse it.
+/// A file, and which rules must refuse it.
 #[derive(Debug, Clone)]
 pub(super) struct Case {
     pub(super) what: &'static str,
@@ -11,10 +10,10 @@ pub(super) struct Case {
     pub(super) refused: Refused,
 }
 
-/// All cases, the honest control first.
+/// Returns all cases, valid files first.
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
-    honest(&mut cases);
+    valid(&mut cases);
     frames(&mut cases);
     texts(&mut cases);
     strings(&mut cases);
@@ -26,7 +25,7 @@ pub(super) fn cases() -> Vec<Case> {
     cases
 }
 
-/// A file of a header and some bytes of data.
+/// Builds a file from a header and some bytes of data.
 fn file(header: &[u8], data: usize) -> Vec<u8> {
     let mut file = (header.len() as u64).to_le_bytes().to_vec();
     file.extend(header);
@@ -34,7 +33,7 @@ fn file(header: &[u8], data: usize) -> Vec<u8> {
     file
 }
 
-/// A case whose header is a text.
+/// Adds a case with this header.
 fn text(cases: &mut Vec<Case>, refused: Refused, what: &'static str, header: &str, data: usize) {
     cases.push(Case { what, file: file(header.as_bytes(), data), refused });
 }
@@ -43,7 +42,7 @@ fn raw(cases: &mut Vec<Case>, refused: Refused, what: &'static str, file: Vec<u8
     cases.push(Case { what, file, refused });
 }
 
-/// An entry of one byte.
+/// An entry with one byte of data.
 const A: &str = r#""a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}"#;
 
 fn u8_entry(name: &str, shape: &str, begin: u64, end: u64) -> String {
@@ -54,14 +53,14 @@ fn object(members: &[&str]) -> String {
     format!("{{{}}}", members.join(","))
 }
 
-fn honest(cases: &mut Vec<Case>) {
+fn valid(cases: &mut Vec<Case>) {
     let mut case = |what, header: &str, data| text(cases, Never, what, header, data);
     case(
-        "an honest file",
+        "an ordinary file",
         r#"{"__metadata__":{"format":"pt"},"w":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]},"b":{"dtype":"BF16","shape":[2],"data_offsets":[16,20]}}    "#,
         20,
     );
-    case("no tensor at all", "{}", 0);
+    case("no tensors", "{}", 0);
     case("a scalar", &object(&[&u8_entry("a", "[]", 0, 1)]), 1);
     case("an empty tensor", &object(&[&u8_entry("a", "[0]", 0, 0)]), 0);
     let (b, a) = (u8_entry("b", "[1]", 1, 2), u8_entry("a", "[1]", 0, 1));
@@ -84,7 +83,7 @@ fn honest(cases: &mut Vec<Case>) {
         0,
     );
     case(
-        "empty tensors at the begin and the end",
+        "empty tensors at the start and the end",
         &object(&[
             &u8_entry("a", "[0]", 0, 0),
             A.replace("\"a\"", "\"b\"").as_str(),
@@ -116,7 +115,7 @@ fn frames(cases: &mut Vec<Case>) {
     case("header_truncated", "a header one byte longer than the file", b"\x03\0\0\0\0\0\0\0{}");
     case("header_truncated", "a length that counts itself", b"\x0a\0\0\0\0\0\0\0{}");
     let foreign: [(&str, &[u8]); 5] = [
-        ("a zip archive, as PyTorch writes", b"PK\x03\x04\x14\0\0\0\x08\0archive/data.pkl"),
+        ("a zip archive, as written by PyTorch", b"PK\x03\x04\x14\0\0\0\x08\0archive/data.pkl"),
         ("a gzip stream", b"\x1f\x8b\x08\0\0\0\0\0\0\x03abcdefgh"),
         ("a pickle", b"\x80\x02}q\0X\x01\0\0\0aq\x01K\x01s."),
         ("a web page", b"<!DOCTYPE html><html><body>404</body></html>"),
@@ -131,20 +130,20 @@ fn frames(cases: &mut Vec<Case>) {
 }
 
 fn texts(cases: &mut Vec<Case>) {
-    let honest = object(&[A]);
+    let valid = object(&[A]);
     let mut case = |refused, what, header: String| {
         raw(cases, refused, what, file(header.as_bytes(), 1));
     };
-    case(Always("header_start"), "a byte-order mark", format!("\u{feff}{honest}"));
-    case(Always("header_start"), "a header that is an array", format!("[{honest}]"));
-    case(ByStrict("leading_whitespace"), "white space before the header", format!(" {honest}"));
-    case(ByStrict("padding"), "padding by tabs", format!("{honest}\t\t"));
-    case(Always("nul_padding"), "padding by NUL", format!("{honest}\0\0"));
-    case(Always("after_header"), "a second object after the header", format!("{honest}{{}}"));
+    case(Always("header_start"), "a byte-order mark", format!("\u{feff}{valid}"));
+    case(Always("header_start"), "a header that is an array", format!("[{valid}]"));
+    case(ByStrict("leading_whitespace"), "white space before the header", format!(" {valid}"));
+    case(ByStrict("padding"), "padding with tabs", format!("{valid}\t\t"));
+    case(Always("nul_padding"), "padding with NUL bytes", format!("{valid}\0\0"));
+    case(Always("after_header"), "a second object after the header", format!("{valid}{{}}"));
     case(Always("unexpected_end"), "a header without its end", format!("{{{A}"));
     case(Always("unexpected_byte"), "a comma after the last entry", format!("{{{A},}}"));
-    case(Always("unexpected_byte"), "a name in single quotes", honest.replace("\"a\"", "'a'"));
-    case(Always("unexpected_byte"), "a comment", honest.replace(":{", ":/**/{"));
+    case(Always("unexpected_byte"), "a name in single quotes", valid.replace("\"a\"", "'a'"));
+    case(Always("unexpected_byte"), "a comment", valid.replace(":{", ":/**/{"));
 }
 
 fn strings(cases: &mut Vec<Case>) {
@@ -157,13 +156,13 @@ fn strings(cases: &mut Vec<Case>) {
     case("invalid_utf8", "a surrogate in UTF-8", b"\xed\xa0\x80");
     case("invalid_utf8", "a character above U+10FFFF", b"\xf4\x90\x80\x80");
     case("control_character", "a line feed in a name", b"a\nb");
-    case("invalid_escape", "an escape that JSON does not have", b"\\x41");
+    case("invalid_escape", "an escape that is not JSON", b"\\x41");
     case("unexpected_byte", "an escape with three digits", b"\\u041");
     case("lone_surrogate", "half of a surrogate pair", b"\\ud800");
     case("lone_surrogate", "a surrogate pair in reverse", b"\\udc00\\ud800");
 }
 
-/// A header of one entry, with a part of it replaced.
+/// Returns the header of one entry with a part replaced.
 fn replaced(from: &str, to: &str) -> String {
     object(&[A]).replace(from, to)
 }
@@ -196,10 +195,10 @@ fn entries(cases: &mut Vec<Case>) {
         replaced(r#""data_offsets""#, r#""data_offsets":[0,1],"data_offsets""#),
     );
     case(Always("unknown_dtype"), "a dtype in lower case", replaced("U8", "u8"));
-    case(Always("unknown_dtype"), "a dtype that the format does not have", replaced("U8", "C128"));
-    case(Always("unknown_dtype"), "a dtype as PyTorch names it", replaced("U8", "torch.uint8"));
+    case(Always("unknown_dtype"), "an unknown dtype", replaced("U8", "C128"));
+    case(Always("unknown_dtype"), "a dtype as spelled by PyTorch", replaced("U8", "torch.uint8"));
     let with = |value: &str| replaced(r#""dtype""#, &format!(r#""extra":{value},"dtype""#));
-    case(ByStrict("unknown_key"), "a key that entries do not have", with("[1,{}]"));
+    case(ByStrict("unknown_key"), "an unknown key in an entry", with("[1,{}]"));
     case(
         Always("too_deep"),
         "arrays nested 200 levels",
@@ -207,7 +206,7 @@ fn entries(cases: &mut Vec<Case>) {
     );
     case(Always("number_range"), "a number beyond 64-bit floats", with("1e999"));
     case(Always("unexpected_byte"), "brackets that do not match", with("[}"));
-    case(Always("unexpected_byte"), "a literal that JSON does not have", with("nul"));
+    case(Always("unexpected_byte"), "a literal that is not JSON", with("nul"));
 }
 
 fn numbers(cases: &mut Vec<Case>) {
@@ -229,13 +228,13 @@ fn numbers(cases: &mut Vec<Case>) {
     offsets("offset_count", "one offset", "[1]");
     offsets("offset_count", "no offset", "[]");
     offsets("offset_count", "three offsets", "[0,1,1]");
-    offsets("offsets_reversed", "an end before its begin", "[1,0]");
+    offsets("offsets_reversed", "an end before its start", "[1,0]");
     offsets("not_natural", "an offset of -1", "[-1,0]");
     offsets("integer_overflow", "an offset of 2^64 + 1", "[0,18446744073709551617]");
 }
 
 impl Refused {
-    /// The same, by the strict rules alone.
+    /// The same, but by the strict rules only.
     fn strictly(self) -> Refused {
         match self {
             Always(kind) => ByStrict(kind),
@@ -274,7 +273,15 @@ fn sizes(cases: &mut Vec<Case>) {
         2,
         2,
     );
-    case(Always("shape_overflow"), "bytes that wrap to 0", "F64", "[2305843009213693952]", 0, 0, 0);
+    case(
+        Always("shape_overflow"),
+        "a byte count that wraps to 0",
+        "F64",
+        "[2305843009213693952]",
+        0,
+        0,
+        0,
+    );
     case(Always("partial_byte"), "an F4 tensor that ends inside a byte", "F4", "[3]", 0, 2, 2);
     case(Always("partial_byte"), "an F6 tensor that ends inside a byte", "F6_E2M3", "[2]", 0, 2, 2);
     case(Always("data_truncated"), "more data than the file has", "U8", "[2]", 0, 2, 1);
@@ -287,7 +294,7 @@ fn sizes(cases: &mut Vec<Case>) {
         most,
         1,
     );
-    case(Always("hole"), "data that begin outside the file", "U8", "[1]", most - 1, most, 1);
+    case(Always("hole"), "data that begins outside the file", "U8", "[1]", most - 1, most, 1);
     case(Always("data_trailing"), "bytes after the last tensor", "U8", "[1]", 0, 1, 2);
     case(
         ByStrict("integer_too_large"),
@@ -300,7 +307,7 @@ fn sizes(cases: &mut Vec<Case>) {
     );
     case(
         ByStrict("integer_too_large"),
-        "the same with the 0 in front",
+        "the same with the 0 first",
         "U8",
         "[0,18446744073709551615,2]",
         0,
@@ -314,14 +321,14 @@ fn metadata(cases: &mut Vec<Case>) {
         let metadata = format!(r#""__metadata__":{metadata}"#);
         text(cases, refused, what, &object(&[&metadata, A]), 1);
     };
-    case(ByStrict("null_metadata"), "metadata that are null", "null");
-    case(Always("wrong_type"), "metadata that are an array", "[]");
+    case(ByStrict("null_metadata"), "metadata that is null", "null");
+    case(Always("wrong_type"), "metadata that is an array", "[]");
     case(Always("wrong_type"), "a metadata value that is a number", r#"{"step":1}"#);
     case(Always("wrong_type"), "a metadata value that is an object", r#"{"config":{}}"#);
-    case(Always("duplicate_metadata_key"), "a metadata key twice", r#"{"a":"1","a":"2"}"#);
+    case(Always("duplicate_metadata_key"), "a duplicate metadata key", r#"{"a":"1","a":"2"}"#);
     case(
         Always("duplicate_metadata_key"),
-        "a metadata key twice, once escaped",
+        "a duplicate metadata key, one escaped",
         r#"{"a":"1","\u0061":"1"}"#,
     );
     case(Always("duplicate_metadata"), "two __metadata__", r#"{},"__metadata__":{}"#);
@@ -342,12 +349,12 @@ fn chains(cases: &mut Vec<Case>) {
         text(cases, Always(kind), what, &object(&entries), data);
     };
     let (a, b) = (("a", "[2]", 0, 2), ("b", "[2]", 2, 4));
-    case("duplicate_name", "a name twice", &[a, ("a", "[2]", 2, 4)], 4);
-    case("duplicate_name", "a name twice, once escaped", &[a, ("\\u0061", "[2]", 2, 4)], 4);
-    case("duplicate_name", "a name twice, with the same data", &[a, a], 2);
+    case("duplicate_name", "a duplicate name", &[a, ("a", "[2]", 2, 4)], 4);
+    case("duplicate_name", "a duplicate name, one escaped", &[a, ("\\u0061", "[2]", 2, 4)], 4);
+    case("duplicate_name", "a duplicate name with the same data", &[a, a], 2);
     case(
         "duplicate_name",
-        "a name twice, without data",
+        "a duplicate name without data",
         &[("a", "[0]", 0, 0), ("a", "[0]", 0, 0)],
         0,
     );
@@ -357,6 +364,6 @@ fn chains(cases: &mut Vec<Case>) {
     case("overlap", "two tensors with the same data", &[a, ("b", "[2]", 0, 2)], 2);
     case("overlap", "an empty tensor inside another", &[a, ("b", "[0]", 1, 1)], 2);
     case("data_truncated", "a second tensor beyond the file", &[a, b], 3);
-    case("data_truncated", "tensors out of order, and too few bytes", &[b, a], 3);
+    case("data_truncated", "entries out of order, and too few bytes", &[b, a], 3);
     case("hole", "an empty tensor beyond the file", &[a, ("b", "[0]", 9, 9)], 2);
 }

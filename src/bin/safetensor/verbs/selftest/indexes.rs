@@ -1,22 +1,22 @@
-//! The shard indexes that `selftest` shows to the library: rules that an index can break by itself, of
-//! which the names that lead out of its folder matter most.
+//! Shard indexes for `selftest`: valid ones, and one for each rule that an index alone can break.
+//! The most important are shard names that lead out of the index's folder.
 
 use safetensors_zero::{ErrorKind, IndexLimits, ShardNameFault as Fault, WeightMap};
 
 use super::Refused::{self, Always, ByStrict, Never};
 
-/// An index, and who has to refuse it.
+/// An index, and which rules must refuse it.
 #[derive(Debug, Clone)]
 pub(super) struct Case {
     pub(super) what: String,
     pub(super) text: String,
     pub(super) refused: Refused,
-    /// Why the name of a shard has to be refused.
+    /// The expected fault of the shard's name.
     pub(super) fault: Option<Fault>,
 }
 
 impl Case {
-    /// What the library says of it, where that is not what it should say.
+    /// Checks the case. An error says what the library did instead.
     pub(super) fn check(&self) -> Result<(), String> {
         let default = self.verdict(&IndexLimits::DEFAULT);
         let strict = self.verdict(&IndexLimits::STRICT);
@@ -28,11 +28,11 @@ impl Case {
         if right {
             return Ok(());
         }
-        let said = |verdict: &Option<ErrorKind>| match verdict {
+        let describe = |verdict: &Option<ErrorKind>| match verdict {
             Some(kind) => kind.to_string(),
             None => "accepted".to_owned(),
         };
-        Err(format!("by default {}, by strict rules {}", said(&default), said(&strict)))
+        Err(format!("by default {}, by the strict rules {}", describe(&default), describe(&strict)))
     }
 
     fn verdict(&self, limits: &IndexLimits) -> Option<ErrorKind> {
@@ -76,7 +76,7 @@ const NAMES: [(&str, Refused, Option<Fault>); 23] = [
 
 const INDEXES: [(&str, &str, Refused); 9] = [
     (
-        "an index with keys of its own",
+        "an index with additional keys",
         r#"{"metadata":{"total_size":1,"x":[]},"weight_map":{"a":"m.safetensors"},"more":{}}"#,
         Never,
     ),
@@ -88,7 +88,7 @@ const INDEXES: [(&str, &str, Refused); 9] = [
     ),
     ("an index without tensors", r#"{"weight_map":{}}"#, ByStrict("empty_weight_map")),
     ("an index without a weight_map", r#"{"metadata":{}}"#, Always("missing_key")),
-    ("a weight_map twice", r#"{"weight_map":{},"weight_map":{}}"#, Always("duplicate_key")),
+    ("two weight_maps", r#"{"weight_map":{},"weight_map":{}}"#, Always("duplicate_key")),
     ("a weight_map that is a list", r#"{"weight_map":[]}"#, Always("wrong_type")),
     ("a shard that is a number", r#"{"weight_map":{"a":1}}"#, Always("wrong_type")),
     (
@@ -100,7 +100,7 @@ const INDEXES: [(&str, &str, Refused); 9] = [
 
 pub(super) fn cases() -> Vec<Case> {
     let of_name = |(name, refused, fault): &(&str, _, _)| Case {
-        what: format!("a shard \"{name}\""),
+        what: format!("a shard named \"{name}\""),
         text: format!(r#"{{"weight_map":{{"a":"{name}"}}}}"#),
         refused: *refused,
         fault: *fault,

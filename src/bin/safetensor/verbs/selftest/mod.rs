@@ -1,4 +1,4 @@
-//! The verb `selftest`: tells the library every lie that it should refuse, and sees that it does.
+//! The verb `selftest`: checks that the library refuses malformed files and reads numbers exactly.
 
 mod headers;
 mod indexes;
@@ -15,14 +15,14 @@ use crate::show::terminal::{Style, Terminal};
 
 use headers::Case;
 
-/// Who has to refuse a file.
+/// Which rules must refuse a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Refused {
-    /// Nobody: it is honest, if unusual.
+    /// None: the file is valid.
     Never,
-    /// The strict rules; by default it is accepted.
+    /// Only the strict rules, with an error of this kind.
     ByStrict(&'static str),
-    /// Everybody.
+    /// Both the default and the strict rules. The default rules give an error of this kind.
     Always(&'static str),
 }
 
@@ -30,7 +30,7 @@ impl Refused {
     fn expected(self) -> String {
         match self {
             Refused::Never => "accepted".to_owned(),
-            Refused::ByStrict(kind) => format!("refused by strict rules: {kind}"),
+            Refused::ByStrict(kind) => format!("refused by the strict rules: {kind}"),
             Refused::Always(kind) => format!("refused: {kind}"),
         }
     }
@@ -40,16 +40,16 @@ pub(crate) fn run(terminal: &Terminal) -> Result<Exit, Failure> {
     let mut out = Printer::of_verdict();
     let mut tally = Tally::default();
     for case in headers::cases() {
-        tally.tell(&mut out, terminal, case.what, &case.refused.expected(), judge(&case))?;
+        tally.record(&mut out, terminal, case.what, &case.refused.expected(), judge(&case))?;
     }
     for case in indexes::cases() {
-        tally.tell(&mut out, terminal, &case.what, &case.refused.expected(), case.check())?;
+        tally.record(&mut out, terminal, &case.what, &case.refused.expected(), case.check())?;
     }
     for (what, expected, outcome) in plans::outcomes() {
-        tally.tell(&mut out, terminal, what, &expected, outcome)?;
+        tally.record(&mut out, terminal, what, &expected, outcome)?;
     }
     for sample in numbers::SAMPLES {
-        tally.tell(&mut out, terminal, &sample.what(), "exact", sample.check())?;
+        tally.record(&mut out, terminal, &sample.what(), "exact", sample.check())?;
     }
     let Tally { good, bad } = tally;
     match bad {
@@ -57,27 +57,27 @@ pub(crate) fn run(terminal: &Terminal) -> Result<Exit, Failure> {
         _ => writeln!(out, "{bad} of {} failed", good + bad)?,
     }
     out.flush()?;
-    Ok(if bad == 0 { Exit::Well } else { Exit::Invalid })
+    Ok(if bad == 0 { Exit::Success } else { Exit::Invalid })
 }
 
-/// What the library says of a case, where that is not what it should say.
+/// Checks a case. An error says what the library did instead.
 fn judge(case: &Case) -> Result<(), String> {
     let default = verdict(&case.file, &Limits::DEFAULT);
     let strict = verdict(&case.file, &Limits::STRICT);
     let right = match case.refused {
         Refused::Never => (default, strict) == (None, None),
         Refused::ByStrict(kind) => (default, strict) == (None, Some(kind)),
-        // The strict rules may have met a reason of their own before.
+        // The strict rules can find another error first.
         Refused::Always(kind) => default == Some(kind) && strict.is_some(),
     };
     if right {
         return Ok(());
     }
-    let said = |verdict: Option<&str>| verdict.map_or("accepted".to_owned(), str::to_owned);
-    Err(format!("by default {}, by strict rules {}", said(default), said(strict)))
+    let describe = |verdict: Option<&str>| verdict.map_or("accepted".to_owned(), str::to_owned);
+    Err(format!("by default {}, by the strict rules {}", describe(default), describe(strict)))
 }
 
-/// Why a file is refused; `None` if it is accepted.
+/// Returns the kind of error for a file, or `None` if it is accepted.
 fn verdict(file: &[u8], limits: &Limits) -> Option<&'static str> {
     SafeTensors::deserialize_with(file, limits).err().map(|error| error.kind().name())
 }
@@ -90,7 +90,7 @@ struct Tally {
 
 impl Tally {
     /// Counts an outcome and prints its line.
-    fn tell(
+    fn record(
         &mut self,
         out: &mut Printer,
         terminal: &Terminal,
@@ -106,7 +106,7 @@ impl Tally {
             Err(found) => {
                 self.bad += 1;
                 let wrong = terminal.paint(Style::Bad, "WRONG");
-                writeln!(out, "{wrong} {what}: not {expected}, but {found}")
+                writeln!(out, "{wrong} {what}: expected {expected}, found {found}")
             }
         }
     }
@@ -118,33 +118,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lie_that_is_believed_is_found() {
-        let honest = headers::cases().into_iter().next().unwrap();
-        assert_eq!(honest.refused, Refused::Never);
-        let believed = Case { refused: Refused::Always("hole"), ..honest.clone() };
+    fn reports_a_wrong_verdict_on_a_header() {
+        let valid = headers::cases().into_iter().next().unwrap();
+        assert_eq!(valid.refused, Refused::Never);
+        let wrong = Case { refused: Refused::Always("hole"), ..valid.clone() };
         assert_eq!(
-            judge(&believed),
-            Err("by default accepted, by strict rules accepted".to_owned())
+            judge(&wrong),
+            Err("by default accepted, by the strict rules accepted".to_owned())
         );
-        let believed = Case { refused: Refused::ByStrict("padding"), ..honest };
-        assert!(judge(&believed).is_err());
+        let wrong = Case { refused: Refused::ByStrict("padding"), ..valid };
+        assert!(judge(&wrong).is_err());
         let another = Case { what: "", file: Vec::new(), refused: Refused::Always("hole") };
         assert_eq!(
             judge(&another),
-            Err("by default file_too_short, by strict rules file_too_short".to_owned())
+            Err("by default file_too_short, by the strict rules file_too_short".to_owned())
         );
     }
 
     #[test]
-    fn every_rule_has_a_lie() {
+    fn covers_every_rule() {
         let cases = headers::cases();
-        let told = |kind: &str| {
+        let has_case = |kind: &str| {
             cases.iter().any(|case| match case.refused {
                 Refused::Never => false,
-                Refused::ByStrict(told) | Refused::Always(told) => told == kind,
+                Refused::ByStrict(expected) | Refused::Always(expected) => expected == kind,
             })
         };
-        // Of the rules of a file, those that only limits of the caller's set are left out.
+        // All rules for files, except those that apply only with the caller's own limits.
         for kind in [
             "file_too_short",
             "foreign",
@@ -188,12 +188,12 @@ mod tests {
             "data_truncated",
             "data_trailing",
         ] {
-            assert!(told(kind), "{kind}");
+            assert!(has_case(kind), "{kind}");
         }
     }
 
     #[test]
-    fn an_index_that_is_believed_is_found() {
+    fn reports_a_wrong_verdict_on_an_index() {
         for case in indexes::cases() {
             assert_eq!(case.check(), Ok(()), "{}", case.what);
             let other = match case.refused {
@@ -205,12 +205,12 @@ mod tests {
     }
 
     #[test]
-    fn plans_are_refused() {
+    fn all_plans_have_the_expected_outcome() {
         assert!(plans::outcomes().all(|(_, _, outcome)| outcome == Ok(())));
     }
 
     #[test]
-    fn a_wrong_number_is_found() {
+    fn reports_a_wrong_number() {
         for sample in numbers::SAMPLES {
             assert_eq!(sample.check(), Ok(()), "{}", sample.what());
             let wrong = numbers::Sample { bits: sample.bits ^ 1, ..*sample };

@@ -1,14 +1,14 @@
-//! Numbers of every dtype, and the `f32` that each is.
+//! Elements of every dtype, and the `f32` that each converts to.
 
 use safetensors_zero::{dequant, Dtype};
 
-/// An element, and the bits of its `f32`.
+/// An element, and the bits of the expected `f32`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sample {
     pub(super) dtype: Dtype,
-    /// Bytes of a few elements.
+    /// The bytes of a few elements.
     pub(super) bytes: &'static [u8],
-    /// Which of them is meant.
+    /// The element's index.
     pub(super) at: u64,
     pub(super) value: &'static str,
     pub(super) bits: u32,
@@ -38,22 +38,28 @@ pub(super) const SAMPLES: &[Sample] = &[
     sample(Dtype::F8_E5M2, &[0x01], 0, "2^-16, subnormal", 0x3780_0000),
     sample(Dtype::F8_E5M2, &[0x7c], 0, "infinity", 0x7f80_0000),
     sample(Dtype::F8_E4M3, &[0x7e], 0, "448", 0x43e0_0000),
-    sample(Dtype::F8_E4M3, &[0x7f], 0, "NaN, where others have infinity", NAN),
+    sample(Dtype::F8_E4M3, &[0x7f], 0, "NaN, where other dtypes have infinity", NAN),
     sample(Dtype::F8_E8M0, &[0x00], 0, "2^-127, subnormal", 0x0040_0000),
     sample(Dtype::F8_E8M0, &[0xff], 0, "NaN", NAN),
     sample(Dtype::F8_E4M3FNUZ, &[0x7f], 0, "240", 0x4370_0000),
-    sample(Dtype::F8_E4M3FNUZ, &[0x80], 0, "NaN, where others have -0", NAN),
+    sample(Dtype::F8_E4M3FNUZ, &[0x80], 0, "NaN, where other dtypes have -0", NAN),
     sample(Dtype::F8_E5M2FNUZ, &[0x7f], 0, "57344", 0x4760_0000),
-    sample(Dtype::F8_E5M2FNUZ, &[0x80], 0, "NaN, where others have -0", NAN),
+    sample(Dtype::F8_E5M2FNUZ, &[0x80], 0, "NaN, where other dtypes have -0", NAN),
     sample(Dtype::I16, &[0x00, 0x80], 0, "-32768", 0xc700_0000),
     sample(Dtype::U16, &[0xff, 0xff], 0, "65535", 0x477f_ff00),
     sample(Dtype::F16, &[0x01, 0x00], 0, "2^-24, subnormal", 0x3380_0000),
     sample(Dtype::F16, &[0xff, 0x7b], 0, "65504", 0x477f_e000),
     sample(Dtype::BF16, &[0x01, 0x80], 0, "a negative subnormal", 0x8001_0000),
-    sample(Dtype::I32, &[0x01, 0, 0, 0x01], 0, "16777217, to even", 0x4b80_0000),
+    sample(Dtype::I32, &[0x01, 0, 0, 0x01], 0, "16777217, rounded to even", 0x4b80_0000),
     sample(Dtype::U32, &[0xff, 0xff, 0xff, 0xff], 0, "4294967295, rounded", 0x4f80_0000),
     sample(Dtype::F32, &[0x01, 0, 0, 0], 0, "the smallest subnormal", 0x0000_0001),
-    sample(Dtype::F64, &[0, 0, 0, 0x10, 0, 0, 0xf0, 0x3f], 0, "1 + 2^-24, to even", 0x3f80_0000),
+    sample(
+        Dtype::F64,
+        &[0, 0, 0, 0x10, 0, 0, 0xf0, 0x3f],
+        0,
+        "1 + 2^-24, rounded to even",
+        0x3f80_0000,
+    ),
     sample(Dtype::F64, &[0, 0, 0, 0, 0, 0, 0xf0, 0x47], 0, "2^128, infinite", 0x7f80_0000),
     sample(Dtype::I64, &[0, 0, 0, 0, 0, 0, 0, 0x80], 0, "-2^63", 0xdf00_0000),
     sample(

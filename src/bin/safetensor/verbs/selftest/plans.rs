@@ -1,62 +1,62 @@
-//! The files that `selftest` asks the library to write, and that it must not.
+//! Plans for `selftest`: valid ones, and ones that the library must refuse to write.
 
 use safetensors_zero::{Dtype, PlanBuilder, PlanOptions, SafeTensors, StreamWriter};
 
-/// What is to be written, and the kind of the refusal; none of an honest file.
+/// A description, a function that fills the plan, and the expected kind of error.
 type Case = (&'static str, fn(&mut PlanBuilder), Option<&'static str>);
 
 const CASES: [Case; 8] = [
     (
-        "a plan of two tensors",
+        "a plan with two tensors",
         |plan| {
             plan.tensor("b", Dtype::F32, [2, 0]).tensor("a", Dtype::F4, [2]);
         },
         None,
     ),
     (
-        "a plan of a tensor named __metadata__",
+        "a plan with a tensor named __metadata__",
         |plan| {
             plan.tensor("__metadata__", Dtype::U8, [1]);
         },
         Some("reserved_name"),
     ),
     (
-        "a plan of two tensors of one name",
+        "a plan with a duplicate name",
         |plan| {
             plan.tensor("a", Dtype::U8, [1]).tensor("a", Dtype::F32, [1]);
         },
         Some("name_repeated"),
     ),
     (
-        "a plan of F4 that ends inside a byte",
+        "a plan with an F4 tensor that ends inside a byte",
         |plan| {
             plan.tensor("a", Dtype::F4, [3]);
         },
         Some("partial_byte"),
     ),
     (
-        "a plan of more elements than 64 bits count",
+        "a plan with more than 2^64 - 1 elements",
         |plan| {
             plan.tensor("a", Dtype::U8, [1 << 32, 1 << 32]);
         },
         Some("shape_overflow"),
     ),
     (
-        "a plan of a file that is longer than 64 bits count",
+        "a plan for a file of more than 2^64 - 1 bytes",
         |plan| {
             plan.tensor("a", Dtype::U8, [1 << 63]).tensor("b", Dtype::U8, [1 << 63]);
         },
         Some("file_too_large"),
     ),
     (
-        "a plan of a header of more than 100,000,000 bytes",
+        "a plan with a header of more than 100,000,000 bytes",
         |plan| {
             plan.metadata("k", "v".repeat(100_000_000)).tensor("a", Dtype::U8, [1]);
         },
         Some("header_too_large"),
     ),
     (
-        "a plan aligned to 12",
+        "a plan with an alignment of 12",
         |plan| {
             let mut options = PlanOptions::default();
             options.align = 12;
@@ -66,7 +66,7 @@ const CASES: [Case; 8] = [
     ),
 ];
 
-/// What each case is, what is expected of it, and what the library does where that is not it.
+/// Returns for each case its description, the expected outcome, and the outcome if it differs.
 pub(super) fn outcomes() -> impl Iterator<Item = (&'static str, String, Result<(), String>)> {
     let planned = CASES.iter().map(|(what, fill, refused)| {
         let mut builder = PlanBuilder::new();
@@ -91,7 +91,7 @@ pub(super) fn outcomes() -> impl Iterator<Item = (&'static str, String, Result<(
     }))
 }
 
-/// Writes a tensor of four bytes with so many, and tells what came of it.
+/// Writes this many bytes for a tensor of four bytes, and returns the outcome.
 fn write(bytes: usize) -> String {
     let mut builder = PlanBuilder::new();
     builder.tensor("a", Dtype::F32, []);
