@@ -47,12 +47,12 @@ impl Failure {
     }
 
     /// The file does not have what was asked for.
-    pub(crate) fn absent(subject: &Path, sentence: impl fmt::Display) -> Failure {
+    pub(crate) fn invalid(subject: &Path, sentence: impl fmt::Display) -> Failure {
         Failure::new(subject, sentence, Exit::Invalid)
     }
 
     /// A failed save of the file at `path`, unless the error has a path itself.
-    pub(crate) fn of_writing(path: &Path, error: WriteError) -> Failure {
+    pub(crate) fn from_write(path: &Path, error: WriteError) -> Failure {
         match error.kind() {
             WriteErrorKind::Stopped => Failure::Interrupted,
             WriteErrorKind::Read(error) => {

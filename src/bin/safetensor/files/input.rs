@@ -107,7 +107,7 @@ impl Model {
             let names = self.entries().map(|entry| entry.info.name);
             let nearest = suggest::nearest(name, names);
             let hint = nearest.map_or(String::new(), |name| format!("; did you mean {name:?}?"));
-            Failure::absent(self.path(), format!("{}{hint}", error.sentence()))
+            Failure::invalid(self.path(), format!("{}{hint}", error.sentence()))
         })
     }
 

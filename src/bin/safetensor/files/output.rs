@@ -36,7 +36,7 @@ impl Output {
     pub(crate) fn put(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         match &mut self.to {
             To::Stdout(printer) => Ok(printer.write_all(bytes)?),
-            To::Special(file) => of_special(file.write_all(bytes), &self.path),
+            To::Special(file) => special_result(file.write_all(bytes), &self.path),
             To::File(file) => {
                 file.write_all(bytes).map_err(|error| cannot_write(&self.path, &error))
             }
@@ -48,7 +48,7 @@ impl Output {
         let Output { path, to } = self;
         match to {
             To::Stdout(mut printer) => Ok(printer.flush()?),
-            To::Special(mut file) => of_special(file.flush(), &path),
+            To::Special(mut file) => special_result(file.flush(), &path),
             To::File(file) => {
                 let file = file.into_inner().map_err(|error| cannot_write(&path, error.error()))?;
                 file.commit().map_err(|error| refused(&path, &error))
@@ -93,7 +93,7 @@ fn atomic(target: &Path, named: &Path) -> Result<BufWriter<AtomicFile>, Failure>
 }
 
 /// A pipe closed by its reader is not an error, as with stdout.
-fn of_special(result: io::Result<()>, path: &Path) -> Result<(), Failure> {
+fn special_result(result: io::Result<()>, path: &Path) -> Result<(), Failure> {
     result.map_err(|error| match error.kind() {
         io::ErrorKind::BrokenPipe => Failure::Closed,
         _ => cannot_write(path, &error),

@@ -22,7 +22,7 @@ impl Printer {
     }
 
     /// A printer that ignores a closed pipe, for verbs whose exit code is a verdict.
-    pub(crate) fn of_verdict() -> Printer {
+    pub(crate) fn for_verdict() -> Printer {
         Printer { keep_going: true, ..Printer::new() }
     }
 

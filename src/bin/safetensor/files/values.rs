@@ -25,7 +25,8 @@ pub(crate) fn pieces(elements: Range<u64>) -> impl Iterator<Item = Range<u64>> {
         if begin >= elements.end {
             return None;
         }
-        // The first piece ends at a multiple of `PIECE`, so that the next begin on whole bytes.
+        // The first piece ends at a multiple of `PIECE`, so that the following ones begin on
+        // whole bytes.
         let end = (begin - begin % PIECE).saturating_add(PIECE).min(elements.end);
         let piece = begin..end;
         begin = end;

@@ -46,7 +46,7 @@ impl HeatMap {
         let count = elements.end - elements.start;
         if count == 0 {
             let sentence = format!("tensor {:?}: it has no values to draw", tensor.name());
-            return Err(Failure::absent(tensor.path(), sentence));
+            return Err(Failure::invalid(tensor.path(), sentence));
         }
         let matrix = (count / columns.max(1), columns);
         let mut map = HeatMap::new(matrix);

@@ -117,7 +117,7 @@ fn print_metadata(out: &mut Printer, terminal: &Terminal, table: &Table<'_, '_>)
     let Some(metadata) = table.metadata() else { return Ok(()) };
     writeln!(out, "{}", terminal.paint(Style::Heading, "metadata"))?;
     for (key, value) in metadata {
-        let (mut key, mut value) = (terminal::name(&key), shown(terminal, value));
+        let (mut key, mut value) = (terminal::name(&key), printable(terminal, value));
         if let Some(width) = terminal.width() {
             key = Cow::Owned(terminal::cut(&key, width / 2, terminal.is_unicode()).into_owned());
             let room = width.saturating_sub(terminal::columns(&key) + 5);
@@ -130,7 +130,7 @@ fn print_metadata(out: &mut Printer, terminal: &Terminal, table: &Table<'_, '_>)
 
 /// Returns a value in printable form: whole, or what fits on a terminal line, since values of a
 /// megabyte are not rare.
-fn shown(terminal: &Terminal, value: Text<'_>) -> String {
+fn printable(terminal: &Terminal, value: Text<'_>) -> String {
     match terminal.width() {
         Some(width) if value.raw().len() > width => {
             let begin: String = value.chars().take(width).collect();

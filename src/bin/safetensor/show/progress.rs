@@ -60,7 +60,9 @@ impl Progress {
     }
 
     /// The callback for one of the library's calls, whose work is a part of this work.
-    pub(crate) fn of_call(&self) -> impl FnMut(safetensors_zero::Progress) -> ControlFlow<()> + '_ {
+    pub(crate) fn for_call(
+        &self,
+    ) -> impl FnMut(safetensors_zero::Progress) -> ControlFlow<()> + '_ {
         let mut before = 0;
         move |call| {
             self.add(call.done.saturating_sub(before));
@@ -73,7 +75,7 @@ impl Progress {
     }
 
     /// Hides the bar while something is printed.
-    pub(crate) fn beside<T>(&self, print: impl FnOnce() -> T) -> T {
+    pub(crate) fn suspend<T>(&self, print: impl FnOnce() -> T) -> T {
         match &self.0 {
             Some(bar) => bar.suspend(print),
             None => print(),

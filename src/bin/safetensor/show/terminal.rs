@@ -144,13 +144,13 @@ pub(crate) fn shortened<'t>(text: &'t str, most: usize, unicode: bool) -> Cow<'t
     }
     let ellipsis = if unicode { "…" } else { "..." };
     let room = most.saturating_sub(ellipsis.width());
-    let begin = taken(text.chars(), room / 2);
-    let end: String = taken(text.chars().rev(), room - begin.width()).chars().rev().collect();
+    let begin = fitting(text.chars(), room / 2);
+    let end: String = fitting(text.chars().rev(), room - begin.width()).chars().rev().collect();
     Cow::Owned(begin + ellipsis + &end)
 }
 
 /// Returns the characters that fit in `room` columns.
-fn taken(chars: impl Iterator<Item = char>, room: usize) -> String {
+fn fitting(chars: impl Iterator<Item = char>, room: usize) -> String {
     let mut used = 0;
     chars
         .take_while(|c| {
@@ -166,7 +166,7 @@ pub(crate) fn cut<'t>(text: &'t str, most: usize, unicode: bool) -> Cow<'t, str>
         return Cow::Borrowed(text);
     }
     let ellipsis = if unicode { "…" } else { "..." };
-    Cow::Owned(taken(text.chars(), most.saturating_sub(ellipsis.width())) + ellipsis)
+    Cow::Owned(fitting(text.chars(), most.saturating_sub(ellipsis.width())) + ellipsis)
 }
 
 #[cfg(test)]

@@ -57,7 +57,7 @@ enum Format {
 type Span = (Option<u64>, Option<u64>);
 
 fn range(text: &str) -> Result<Span, String> {
-    let (begin, end) = text.split_once("..").ok_or("write it as A..B")?;
+    let (begin, end) = text.split_once("..").ok_or("expected A..B")?;
     let number = |text: &str| match text {
         "" => Ok(None),
         _ if text.bytes().all(|byte| byte.is_ascii_digit()) => {
@@ -117,7 +117,7 @@ fn no_f32(tensor: &FileTensor<'_>) -> Failure {
         tensor.name(),
         tensor.dtype()
     );
-    Failure::absent(tensor.path(), sentence)
+    Failure::invalid(tensor.path(), sentence)
 }
 
 /// Returns the part that the user asked for, or an error if the tensor does not have it.
@@ -149,8 +149,11 @@ fn within(
     if begin <= end && end <= len {
         return Ok(begin..end);
     }
-    let sentence = format!("tensor {:?}: it has {len} {what}, not {begin}..{end}", tensor.name());
-    Err(Failure::absent(tensor.path(), sentence))
+    let sentence = format!(
+        "tensor {:?}: {what} {begin}..{end} are out of range; it has {len} {what}",
+        tensor.name()
+    );
+    Err(Failure::invalid(tensor.path(), sentence))
 }
 
 /// Returns an error if a range of elements begins or ends inside a byte.
@@ -166,7 +169,7 @@ fn check_whole_bytes(tensor: &FileTensor<'_>, elements: &Range<u64>) -> Result<(
         tensor.name(),
         tensor.dtype()
     );
-    Err(Failure::absent(tensor.path(), sentence))
+    Err(Failure::invalid(tensor.path(), sentence))
 }
 
 fn write(

@@ -1,11 +1,5 @@
 //! The verb `hash`: prints a digest of each tensor, and a content digest that is equal for models
 //! with the same tensors, whatever the layout of their files.
-//!
-//! A tensor's digest is the digest of its stored bytes. The content digest is the digest of the 21
-//! bytes `safetensor content 1\n`, and then for each tensor, sorted by the UTF-8 bytes of the
-//! names: the length of the name in bytes, the name, the length of the dtype's name, the dtype's
-//! name, the number of dimensions, each dimension, and the tensor's digest. Every number is a
-//! little-endian u64, strings are UTF-8 as decoded, and a digest is its 32 bytes.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -33,7 +27,7 @@ use crate::show::terminal;
 /// content digest is the digest of the 21 bytes "safetensor content 1\n", and then for each tensor,
 /// sorted by the UTF-8 bytes of the names: name, dtype, shape and digest. The name and the dtype's
 /// name are each preceded by their length in bytes, the dimensions by their number. Each number is
-/// a little-endian u64, and a digest is its 32 bytes.
+/// a little-endian u64, names are UTF-8 without escapes, and a digest is its 32 bytes.
 ///
 /// `--json` prints one object: {"file", "algorithm", "tensors": [{"name", "digest"}], "content"}.
 #[derive(Debug, clap::Args)]

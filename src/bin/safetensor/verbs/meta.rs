@@ -18,10 +18,9 @@ use crate::show::terminal::{self, Style, Terminal};
 /// unless on a terminal. Invisible and control characters are escaped; `--json` prints the exact
 /// strings.
 ///
-/// `--set` and `--remove` change the file in place if the new metadata fits into the header, which
-/// includes its padding. Then no data is read or moved, whatever the size. Otherwise a new file
-/// with the same data replaces the old one, as a whole or not at all. For a sharded model, name one
-/// of its files.
+/// `--set` and `--remove` change the file in place if the new metadata fits in the header, padding
+/// included. Then no data is read or moved, whatever the size. Otherwise a new file with the same
+/// data replaces the old one, as a whole or not at all. For a sharded model, name one of its files.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// A safetensors file
@@ -107,7 +106,7 @@ fn print_all(
 }
 
 fn absent(file: &File, key: &str) -> Failure {
-    Failure::absent(file.path(), format!("the metadata has no key {key:?}"))
+    Failure::invalid(file.path(), format!("the metadata has no key {key:?}"))
 }
 
 fn change(arguments: &Arguments, file: &File) -> Result<Exit, Failure> {
@@ -123,8 +122,8 @@ fn change(arguments: &Arguments, file: &File) -> Result<Exit, Failure> {
     }
     interrupt::watch();
     let progress = Progress::new(file.table().data_len());
-    let edited = edit.apply_with(file.path(), &Limits::DEFAULT, &mut progress.of_call());
-    let edited = edited.map_err(|error| Failure::of_writing(file.path(), error))?;
+    let edited = edit.apply_with(file.path(), &Limits::DEFAULT, &mut progress.for_call());
+    let edited = edited.map_err(|error| Failure::from_write(file.path(), error))?;
     drop(progress);
     let mut out = Printer::new();
     let result = match edited {

@@ -81,7 +81,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let bytes = tensors.iter().map(TensorInfo::byte_len).fold(0, u64::saturating_add);
     let copy = Copy { model: &model, progress: Progress::new(bytes) };
     let output = &arguments.output;
-    let refused = |error| Failure::of_writing(output, error);
+    let refused = |error| Failure::from_write(output, error);
     let (files, bytes) = match arguments.max_file_size {
         None => {
             let plan = builder.plan().map_err(refused)?;
@@ -119,7 +119,7 @@ fn metadata(model: &Model) -> Result<BTreeMap<String, String>, Failure> {
             if all.get(&key).is_some_and(|other| *other != value) {
                 let sentence =
                     format!("the value of {key:?} differs from the one in an earlier shard");
-                return Err(Failure::absent(path, sentence));
+                return Err(Failure::invalid(path, sentence));
             }
             all.insert(key, value);
         }
@@ -151,7 +151,7 @@ struct Copy<'m> {
 
 impl Copy<'_> {
     fn file(&self, path: &Path, plan: OwnedPlan) -> Result<(), Failure> {
-        let refused = |error| Failure::of_writing(path, error);
+        let refused = |error| Failure::from_write(path, error);
         let names: Vec<String> = plan.table().names().map(|name| name.to_string()).collect();
         let mut writer = FileWriter::create(path, plan).map_err(refused)?;
         for name in &names {
@@ -167,8 +167,8 @@ impl Copy<'_> {
         path: &Path,
     ) -> Result<(), Failure> {
         let name = from.name().to_cow();
-        let mut to = writer.tensor(&name).map_err(|error| Failure::of_writing(path, error))?;
-        let copied = from.copy_to_with(&mut to, &mut self.progress.of_call());
+        let mut to = writer.tensor(&name).map_err(|error| Failure::from_write(path, error))?;
+        let copied = from.copy_to_with(&mut to, &mut self.progress.for_call());
         copied.map(drop).map_err(|error| match error.kind() {
             FileErrorKind::Write { error, .. } => Failure::usage(path, error),
             _ => error.into(),

@@ -65,7 +65,7 @@ pub(crate) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<Exit, Fa
     } else if let [tensor] = &*tensors {
         let bins = arguments.bins.unwrap_or_else(|| stats::bins_that_fit(terminal));
         let found = summarise(&model.read(tensor)?, bins, &progress)?;
-        progress.beside(|| stats::print_one(&mut out, terminal, tensor, found))?;
+        progress.suspend(|| stats::print_one(&mut out, terminal, tensor, found))?;
     } else {
         print_lines(&mut out, terminal, &model, &tensors, arguments, &progress)?;
     }
@@ -86,7 +86,7 @@ fn summarise(
         progress.add(tensor.byte_len().saturating_mul(2));
         return Ok(None);
     }
-    let stats = tensor.stats_with(&mut progress.of_call())?;
+    let stats = tensor.stats_with(&mut progress.for_call())?;
     let histogram = Histogram::of(tensor, &stats, usize::from(bins), progress)?;
     Ok(Some(Figures { stats, histogram }))
 }
@@ -104,7 +104,7 @@ fn print_lines(
     layout.print_heading(out, terminal)?;
     for tensor in tensors {
         let found = summarise(&model.read(tensor)?, layout.bins(), progress)?;
-        progress.beside(|| layout.print_line(out, terminal, tensor, found))?;
+        progress.suspend(|| layout.print_line(out, terminal, tensor, found))?;
     }
     Ok(())
 }
@@ -145,7 +145,7 @@ fn draw(
     else {
         let name = terminal::name(&tensor.name()).into_owned();
         let sentence = format!("tensor \"{name}\": it has no finite values to draw");
-        return Err(Failure::absent(tensor.path(), sentence));
+        return Err(Failure::invalid(tensor.path(), sentence));
     };
     let mut out = Output::create(path, &[tensor.path()])?;
     out.put(&picture::histogram(&histogram).encode(path)?)?;

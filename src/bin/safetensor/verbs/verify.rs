@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<Exit, Failure> {
     let options = if arguments.strict { ShardsOptions::STRICT } else { ShardsOptions::DEFAULT };
-    let mut out = Printer::of_verdict();
+    let mut out = Printer::for_verdict();
     let mut worst = Exit::Success;
     for path in &arguments.file {
         let verdict = Verdict::of(path, &options);
@@ -62,7 +62,7 @@ pub(crate) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<Exit, Fa
 enum Verdict {
     /// It cannot be opened or is invalid.
     Refused(FileError),
-    /// It was opened. `findings` is empty unless the model is sharded.
+    /// It was opened. `shards` is the number of shards, or `None` for a single file.
     Opened { tensors: u64, shards: Option<usize>, findings: Vec<Finding> },
 }
 

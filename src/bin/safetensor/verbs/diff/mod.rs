@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<Exit, Fa
         tensors.iter().fold(0_u64, |sum, tensor| sum.saturating_add(tensor.byte_len()))
     };
     let progress = Progress::new(bytes(&a).saturating_add(bytes(&b)));
-    let mut out = Printer::of_verdict();
+    let mut out = Printer::for_verdict();
     let mut tally = Tally::default();
     let mut changes = Vec::new();
     let pairs = Pairs { a: a.into_iter().peekable(), b: b.into_iter().peekable() };
@@ -64,7 +64,7 @@ pub(crate) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<Exit, Fa
         if arguments.json {
             changes.push(change);
         } else {
-            progress.beside(|| diff::print(&mut out, terminal, &change))?;
+            progress.suspend(|| diff::print(&mut out, terminal, &change))?;
         }
     }
     if arguments.json {

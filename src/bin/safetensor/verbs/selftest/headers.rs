@@ -64,10 +64,10 @@ fn valid(cases: &mut Vec<Case>) {
     case("a scalar", &object(&[&u8_entry("a", "[]", 0, 1)]), 1);
     case("an empty tensor", &object(&[&u8_entry("a", "[0]", 0, 0)]), 0);
     let (b, a) = (u8_entry("b", "[1]", 1, 2), u8_entry("a", "[1]", 0, 1));
-    case("entries in another order than their data", &object(&[&b, &a]), 2);
+    case("entries in a different order from their data", &object(&[&b, &a]), 2);
     case("an empty name", &object(&[&u8_entry("", "[1]", 0, 1)]), 1);
     case(
-        "names with NUL and terminal commands",
+        "names with NUL and terminal escapes",
         &object(&[&u8_entry("\\u0000", "[1]", 0, 1), &u8_entry("\\u001b[2J", "[1]", 1, 2)]),
         2,
     );
@@ -78,7 +78,7 @@ fn valid(cases: &mut Vec<Case>) {
         5,
     );
     case(
-        "an empty tensor whose dimensions overflow in between",
+        "an empty tensor whose dimensions overflow before the 0",
         &object(&[&u8_entry("a", "[140737488355328,140737488355328,0]", 0, 0)]),
         0,
     );

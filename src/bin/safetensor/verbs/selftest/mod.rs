@@ -37,7 +37,7 @@ impl Refused {
 }
 
 pub(crate) fn run(terminal: &Terminal) -> Result<Exit, Failure> {
-    let mut out = Printer::of_verdict();
+    let mut out = Printer::for_verdict();
     let mut tally = Tally::default();
     for case in headers::cases() {
         tally.record(&mut out, terminal, case.what, &case.refused.expected(), judge(&case))?;
