@@ -1,13 +1,13 @@
 //! The program's arguments, and the error lines for invalid ones.
 
-use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 use crate::files::failure::Exit;
-use crate::show::terminal::{self, Color};
+use crate::show::errors;
+use crate::show::terminal::Color;
 use crate::verbs::{completions, diff, export, hash, info, meta, repack, stats, tensors, verify};
 
 /// Inspect, check, compare, export and rewrite safetensors files
@@ -75,7 +75,7 @@ pub(crate) fn refuse(error: &clap::Error) -> ExitCode {
             Exit::Unreadable.into()
         }
         _ => {
-            let _ = writeln!(io::stderr(), "safetensor: {}", in_one_line(&error.to_string()));
+            errors::print_line(&in_one_line(&error.to_string()));
             Exit::Unreadable.into()
         }
     }
@@ -87,5 +87,5 @@ fn in_one_line(message: &str) -> String {
     let lines = message.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
     let is_message = |line: &&str| !line.is_empty() && !line.starts_with("For more information");
     let lines: Vec<&str> = lines.filter(is_message).collect();
-    terminal::visible(&lines.join("; ")).into_owned() + "; see `safetensor --help`"
+    lines.join("; ") + "; see `safetensor --help`"
 }

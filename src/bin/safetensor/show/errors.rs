@@ -4,8 +4,12 @@ use std::io::{self, Write as _};
 
 use crate::show::terminal;
 
-/// Prints an error as one line on stderr. Failures to print are ignored.
+/// Prints an error of a file as one line.
 pub(crate) fn print_error(subject: &str, sentence: &str) {
-    let line = format!("{subject}: {sentence}");
-    let _ = writeln!(io::stderr(), "safetensor: {}", terminal::visible(&line));
+    print_line(&format!("{subject}: {sentence}"));
+}
+
+/// Prints a line after the program's name. Failures to print are ignored.
+pub(crate) fn print_line(line: &str) {
+    let _ = writeln!(io::stderr(), "safetensor: {}", terminal::visible(line));
 }

@@ -50,11 +50,11 @@ impl Progress {
             if interrupt::asked() {
                 return Err(Failure::Interrupted);
             }
+            each(piece.clone())?;
             for dtype in dtypes {
                 let bytes = values::byte_range(*dtype, &piece);
                 self.add(bytes.end - bytes.start);
             }
-            each(piece)?;
         }
         Ok(())
     }
