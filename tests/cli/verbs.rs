@@ -105,7 +105,7 @@ fn export_replaces_files_atomically() {
     let copy = copy.to_str().unwrap();
     let same = run(&["export", copy, "counts", "-o", copy]);
     assert_eq!(same.code, Some(2));
-    assert!(same.error().ends_with("this is the file to be read; it is not overwritten"));
+    assert!(same.error().ends_with("this is the input file, which is never overwritten"));
     assert_eq!(std::fs::read(copy).unwrap(), std::fs::read(ANIMALS).unwrap());
 
     for nowhere in [temp.path().to_owned(), temp.join("no/such/folder")] {
@@ -135,10 +135,10 @@ fn png_pictures() {
     assert!(size_of_png(&std::fs::read(&histogram).unwrap()) > (700, 350));
     let both = run(&["export", ANIMALS, "counts", "--png", "-", "-o", "-"]);
     assert_eq!((both.code, both.stdout.len()), (Some(2), 0));
-    assert!(both.error().ends_with("-: -o and --png are to write the same file"));
+    assert!(both.error().ends_with("-: -o and --png name the same file"));
     let several = run(&["stats", ANIMALS, "--png", "-"]);
     assert_eq!(several.code, Some(2));
-    assert!(several.error().ends_with("--png draws one tensor; name one"));
+    assert!(several.error().ends_with("--png needs the name of one tensor"));
     // The size of pictures is bounded for tensors of any size.
     for (shape, dtype, len) in [("[3,100000]", "U8", 300_000), ("[200000,1]", "F4", 100_000)] {
         let header =

@@ -37,7 +37,7 @@ fn meta_prints_metadata() {
     assert!(json(&["meta", "--json", ANIMALS, "words"]).is_string());
     let absent = run(&["meta", ANIMALS, "word"]);
     assert_eq!(absent.code, Some(1));
-    assert!(absent.error().ends_with("the metadata have no key \"word\""));
+    assert!(absent.error().ends_with("the metadata has no key \"word\""));
     let sharded = run(&["meta", MODEL]);
     assert_eq!((sharded.code, sharded.stdout.len()), (Some(2), 0));
 
@@ -63,7 +63,7 @@ fn meta_edits_metadata() {
     assert_eq!(said, format!("{path_text}: changed in place\n"));
     assert_eq!(json(&["meta", "--json", path_text]), json!({"licence": "MIT=x"}));
     let said = text(&["meta", path_text, "--set", "licence=MIT=x"]);
-    assert_eq!(said, format!("{path_text}: the metadata are so already\n"));
+    assert_eq!(said, format!("{path_text}: already up to date\n"));
     let long = format!("long={}", "v".repeat(5000));
     assert!(text(&["meta", path_text, "--set", &long, "--set", "=empty"]).contains("a new file"));
     let keys = json(&["meta", "--json", path_text]);

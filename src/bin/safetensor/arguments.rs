@@ -1,27 +1,28 @@
-//! The program's arguments, and what is said where they make no sense.
+//! The program's arguments, and the error lines for invalid ones.
 
-use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
-use crate::failure::Exit;
-use crate::terminal::Color;
-use crate::{completions, diff, export, hash, info, meta, repack, stats, tensors, verify};
+use crate::files::failure::Exit;
+use crate::show::errors;
+use crate::show::terminal::Color;
+use crate::verbs::{completions, diff, export, hash, info, meta, repack, stats, tensors, verify};
 
-/// Look into safetensors files, check them, compare them, take tensors out of them, and write them anew.
+/// Inspect, check, compare, export and rewrite safetensors files
 ///
-/// FILE is a `.safetensors` file, a shard index (`*.index.json`), or a folder that holds either. Files
-/// are read as if a stranger had made them: nothing in them is executed, believed or printed as it is.
-/// Memory does not grow with the data: headers are kept, data pass through.
+/// FILE is a `.safetensors` file, a shard index (`*.index.json`), or a folder that holds either.
 ///
-/// Exit codes: 0 all well; 1 the file is invalid, differs, or does not have what was asked for;
-/// 2 usage, or the file could not be read.
+/// Files are not trusted: nothing in them is executed, and text from them is escaped before it is
+/// printed. Memory use does not grow with the data: only headers are kept in memory.
+///
+/// Exit codes: 0 for success; 1 if a file is invalid, differs, or does not have what was asked for;
+/// 2 for wrong usage, a refused save, or a file that cannot be read.
 #[derive(Debug, Parser)]
 #[command(name = "safetensor", version, max_term_width = 100, after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// When to use colours. `auto`: on a terminal, unless NO_COLOR is set
+    /// When to use colours; `auto` means on a terminal, unless NO_COLOR is set
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
     pub(crate) color: Color,
     #[command(subcommand)]
@@ -48,41 +49,43 @@ pub(crate) enum Verb {
     Hash(hash::Arguments),
     Meta(meta::Arguments),
     Repack(repack::Arguments),
-    /// Craft every lie that a header can tell, and require each to be refused
+    /// Check that malformed files are refused and numbers are read exactly
     ///
-    /// An honest control comes first. Each lie has to be refused for its own reason; those that only
-    /// the strict rules refuse have to be accepted by the default ones. So with shard indexes, and with
-    /// files that must not be written. Then numbers of every dtype have to widen to what they are. A line tells of each. Needs no files. Exit code 1 if any lie is
-    /// believed.
+    /// Reads built-in files: valid ones, and one for each way in which a header can be malformed.
+    /// Each malformed file must be refused for the expected reason. Those that only the strict
+    /// rules refuse must be accepted by the default rules. Shard indexes, and files that must not
+    /// be written, are checked in the same way. Then numbers of every dtype must convert to the
+    /// expected f32. Prints a line for each check. Needs no files. The exit code is 1 if any check
+    /// fails.
     Selftest,
     #[command(hide = true)]
     Completions(completions::Arguments),
 }
 
-/// Says in one line why arguments are refused; or prints the help or version that was asked for.
+/// Prints why arguments are invalid, as one line, or the help or version that was asked for.
 pub(crate) fn refuse(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            // A closed pipe is no error.
+            // A closed pipe is not an error.
             let _ = error.print();
-            Exit::Well.into()
+            Exit::Success.into()
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             let _ = error.print();
             Exit::Unreadable.into()
         }
         _ => {
-            let _ = writeln!(io::stderr(), "safetensor: {}", in_one_line(&error.to_string()));
+            errors::print_line(&in_one_line(&error.to_string()));
             Exit::Unreadable.into()
         }
     }
 }
 
-/// The lines of clap's message before the usage, joined.
+/// Joins the lines of clap's message that come before the usage.
 fn in_one_line(message: &str) -> String {
     let message = message.strip_prefix("error: ").unwrap_or(message);
     let lines = message.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
-    let is_said = |line: &&str| !line.is_empty() && !line.starts_with("For more information");
-    let lines: Vec<&str> = lines.filter(is_said).collect();
-    crate::terminal::visible(&lines.join("; ")).into_owned() + "; see `safetensor --help`"
+    let is_message = |line: &&str| !line.is_empty() && !line.starts_with("For more information");
+    let lines: Vec<&str> = lines.filter(is_message).collect();
+    lines.join("; ") + "; see `safetensor --help`"
 }

@@ -1,11 +1,14 @@
-//! The program `safetensor`: looks into safetensors files, checks, compares and converts them.
+//! The program `safetensor`: inspects, checks, compares and converts safetensors files.
 //!
-//! It reads files as the library does: whatever is in them, nothing here may panic. Exit codes: 0 all
-//! well; 1 the file is invalid, differs, or does not have what was asked for; 2 usage, or the file
-//! could not be read. Errors are one line each on standard error: `safetensor: FILE: SENTENCE`.
+//! Data flows `files` → `show` → `verbs` → `arguments` → `main`: each imports only from those
+//! before it. Like the library, the program never panics, whatever a file contains.
+//!
+//! Exit codes: 0 for success; 1 if the file is invalid, differs, or does not have what was asked
+//! for; 2 for wrong usage, a refused save, or a file that cannot be read. Each error is one line on
+//! stderr: `safetensor: FILE: SENTENCE`.
 
 #![forbid(unsafe_code)]
-// The lints against panics hold here too; arithmetic is for pictures and progress.
+// The lints against panics stay on. Plain arithmetic is fine for drawings and progress.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::as_conversions,
@@ -16,44 +19,23 @@
     clippy::integer_division
 )]
 
+mod files;
+mod show;
+mod verbs;
 mod arguments;
-mod chart;
-mod columns;
-mod completions;
-mod diff;
-mod export;
-mod failure;
-mod glob;
-mod groups;
-mod hash;
-mod heatmap;
-mod histogram;
-mod info;
-mod input;
-mod interrupt;
-mod json;
-mod meta;
-mod npy;
-mod numbers;
-mod output;
-mod picture;
-mod progress;
-mod repack;
-mod selftest;
-mod stats;
-mod suggest;
-mod tensors;
-mod terminal;
-mod values;
-mod verify;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, Parser as _};
 
-use arguments::{Arguments, Verb};
-use failure::{Exit, Failure};
-use terminal::Terminal;
+use crate::arguments::{Arguments, Verb};
+use crate::files::failure::{Exit, Failure};
+use crate::files::interrupt;
+use crate::show::errors;
+use crate::show::terminal::Terminal;
+use crate::verbs::{
+    completions, diff, export, hash, info, meta, repack, selftest, stats, tensors, verify,
+};
 
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
@@ -63,10 +45,10 @@ fn main() -> ExitCode {
     let terminal = Terminal::new(arguments.color);
     match run(&arguments.verb, &terminal) {
         Ok(exit) => exit.into(),
-        Err(Failure::Closed) => Exit::Well.into(),
-        Err(Failure::Interrupted) => ExitCode::from(output::INTERRUPTED),
-        Err(Failure::Told { subject, sentence, exit }) => {
-            failure::tell(&subject, &sentence);
+        Err(Failure::Closed) => Exit::Success.into(),
+        Err(Failure::Interrupted) => ExitCode::from(interrupt::EXIT_CODE),
+        Err(Failure::Error { subject, sentence, exit }) => {
+            errors::print_error(&subject, &sentence);
             exit.into()
         }
     }
@@ -84,6 +66,6 @@ fn run(verb: &Verb, terminal: &Terminal) -> Result<Exit, Failure> {
         Verb::Meta(arguments) => meta::run(arguments, terminal),
         Verb::Repack(arguments) => repack::run(arguments),
         Verb::Selftest => selftest::run(terminal),
-        Verb::Completions(arguments) => completions::run(arguments),
+        Verb::Completions(arguments) => completions::run(arguments, Arguments::command()),
     }
 }
