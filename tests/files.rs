@@ -415,7 +415,7 @@ fn maps_are_values() {
     // SAFETY: as above.
     let error = unsafe { Mmap::open(temp.write("empty.safetensors", [])) }.unwrap_err();
     assert!(matches!(error.kind(), FileErrorKind::Map(_)), "{error}");
-    assert!(error.to_string().ends_with("`File` reads it without a map"), "{error}");
+    assert!(error.to_string().ends_with("`File` can read it without mapping"), "{error}");
     // SAFETY: as above.
     let error = unsafe { Mmap::open(temp.path()) }.unwrap_err();
     assert!(matches!(error.kind(), FileErrorKind::NotAFile(FileType::Folder)), "{error}");

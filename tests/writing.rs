@@ -245,7 +245,7 @@ fn plans_are_refused_for_their_own_reason() {
     let error = Plan::new(&mut repeated, None, &default).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the tensor at 1 in the list: the tensor at 0 in the list has the same name"
+        "the tensor at index 1: duplicate name, first used by the tensor at index 0"
     );
 }
 
@@ -262,11 +262,11 @@ fn data_have_the_length_of_their_shape() {
     let error = serialize([("a", &short)], None).unwrap_err();
     assert_eq!(error.refusal(), Some(ErrorKind::DataMissing { needed: 16, written: 15 }));
     assert_eq!(error.tensor(), Some("a"));
-    assert_eq!(error.to_string(), "tensor \"a\": of its 16 bytes, 15 were written");
+    assert_eq!(error.to_string(), "tensor \"a\": only 15 of its 16 bytes were written");
     let mut long = spec("b\n", Dtype::I8, &[]);
     long.data.push(0);
     let error = serialize([("b\n", &long)], None).unwrap_err();
-    let sentence = "tensor \"b\\n\": it has 1 bytes, but 2 were to be written";
+    let sentence = "tensor \"b\\n\": it has 1 bytes, but 2 were supplied";
     assert_eq!(error.to_string(), sentence);
     let two = [("x", spec("x", Dtype::U8, &[1])), ("x", spec("x", Dtype::I8, &[1]))];
     let error = serialize(two, None).unwrap_err();

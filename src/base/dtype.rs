@@ -270,7 +270,7 @@ pub struct ParseDtypeError;
 
 impl fmt::Display for ParseDtypeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("unknown dtype; dtypes are spelled as in \"F32\" and \"BF16\", in upper case")
+        f.write_str("unknown dtype; dtypes are upper case, such as \"F32\" and \"BF16\"")
     }
 }
 

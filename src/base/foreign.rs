@@ -36,20 +36,18 @@ pub enum Foreign {
 impl fmt::Display for Foreign {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Foreign::Zip => "a zip archive, such as PyTorch's own format",
-            Foreign::Gzip => "data compressed by gzip",
+            Foreign::Zip => "a zip archive, such as a PyTorch file",
+            Foreign::Gzip => "gzip-compressed data",
             Foreign::Compressed => "compressed data",
             Foreign::Pickle => "a Python pickle",
-            Foreign::GitLfsPointer => {
-                "a Git LFS pointer, which names the file to be fetched (git lfs pull)"
-            }
+            Foreign::GitLfsPointer => "a Git LFS pointer; fetch the file with `git lfs pull`",
             Foreign::Html => "a web page (HTML or XML)",
             Foreign::Json => "JSON text, such as a shard index or a server's error",
             Foreign::Text => "plain text, such as a server's error",
             Foreign::Gguf => "a GGUF model",
             Foreign::Npy => "a NumPy array",
             Foreign::Hdf5 => "an HDF5 file",
-            Foreign::Zeros => "zero bytes, as of a download that reserved space and never began",
+            Foreign::Zeros => "all zeros, as in a download that never started",
         })
     }
 }

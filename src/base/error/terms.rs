@@ -46,16 +46,16 @@ impl Field {
 impl fmt::Display for Field {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Field::Entry => "the entry of a tensor",
+            Field::Entry => "the entry",
             Field::Dtype => "dtype",
             Field::Shape => "shape",
             Field::Dimension => "a dimension",
             Field::DataOffsets => "data_offsets",
             Field::Offset => "an offset",
             Field::Metadata => "__metadata__",
-            Field::MetadataValue => "a value in __metadata__",
+            Field::MetadataValue => "a __metadata__ value",
             Field::WeightMap => "weight_map",
-            Field::ShardName => "the name of a shard",
+            Field::ShardName => "the shard name",
             Field::IndexMetadata => "metadata",
             Field::TotalSize => "total_size",
         })
@@ -152,10 +152,10 @@ pub enum StringKind {
 impl fmt::Display for StringKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            StringKind::Name => "the name of a tensor",
-            StringKind::Property => "a key or a property",
-            StringKind::MetadataValue => "a value in __metadata__",
-            StringKind::ShardName => "the name of a shard",
+            StringKind::Name => "the tensor's name",
+            StringKind::Property => "a key or property",
+            StringKind::MetadataValue => "a __metadata__ value",
+            StringKind::ShardName => "the shard name",
         })
     }
 }
@@ -197,12 +197,12 @@ impl fmt::Display for ShardNameFault {
             ShardNameFault::Absolute => "begins with `/`",
             ShardNameFault::Backslash => "has a backslash",
             ShardNameFault::Colon => "has a colon",
-            ShardNameFault::Parent => "leads to the folder above",
-            ShardNameFault::Dot => "has a part that is a dot",
+            ShardNameFault::Parent => "leads to the parent folder",
+            ShardNameFault::Dot => "has a `.` part",
             ShardNameFault::Empty => "is empty or has an empty part",
             ShardNameFault::Control => "has a control character",
             ShardNameFault::TrailingDot => "has a part that ends with a dot or a space",
-            ShardNameFault::Device => "has a part that names a device on Windows",
+            ShardNameFault::Device => "has a part that is a Windows device name",
             ShardNameFault::Extension => "does not end in `.safetensors`",
             ShardNameFault::Subfolder => "is in a subfolder",
             ShardNameFault::DotPrefix => "begins with `./`",
