@@ -208,7 +208,7 @@ fn a_file_that_vanishes_is_still_read_and_one_that_shrinks_is_not() {
         error.to_string()
     };
     let sentence = shrunk(tensor.dequant_range(1, &mut out[..100]).unwrap_err());
-    assert!(sentence.contains("tensor \"t\": the file has become shorter"), "{sentence}");
+    assert!(sentence.contains("tensor \"t\": the file shrank"), "{sentence}");
     shrunk(tensor.read_bytes(&mut [0; 4000]).unwrap_err());
     shrunk(tensor.copy_to(&mut Vec::new()).unwrap_err());
     shrunk(tensor.stats().unwrap_err());

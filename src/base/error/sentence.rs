@@ -1,4 +1,4 @@
-//! The sentence that each kind of error says.
+//! The message of each kind of error.
 
 use core::fmt;
 
