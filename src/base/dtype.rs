@@ -1,13 +1,13 @@
-//! The 22 dtypes of the format: how a header spells them, how many bits an element has, and what kind
-//! of number it is. Nothing here depends on a file.
+//! The 22 dtypes of the format: how a header spells them, how many bits an element has, and what
+//! kind of number it is. Nothing here depends on a file.
 
 use core::fmt;
 use core::str::FromStr;
 
 /// The type of a tensor's elements.
 ///
-/// Names and order are those of the reference implementation, whose writer sorts tensors by dtype in
-/// descending order. Numbers are little-endian in the file.
+/// Names and order are those of the reference implementation, whose writer sorts tensors by dtype
+/// in descending order. Numbers are little-endian in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
 #[non_exhaustive]
@@ -217,8 +217,8 @@ impl Dtype {
 
     /// Returns the number of bytes that `elements` elements take.
     ///
-    /// The number of bits is never computed, so the result overflows only if the number of bytes does
-    /// not fit in 64 bits.
+    /// The number of bits is never computed, so the result overflows only if the number of bytes
+    /// does not fit in 64 bits.
     #[inline]
     pub(crate) fn byte_len(self, elements: u64) -> Result<u64, ByteLenError> {
         let whole = |group_bits: u32| elements & (1_u64 << group_bits).wrapping_sub(1) == 0;

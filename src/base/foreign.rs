@@ -85,7 +85,8 @@ pub(crate) fn recognise(file: &[u8]) -> Option<Foreign> {
             return Some(format);
         }
     }
-    // Pickles before protocol 4 have no frame: after the protocol comes an opcode that begins a value.
+    // Pickles before protocol 4 have no frame: after the protocol comes an opcode that begins a
+    // value.
     if let [0x80, 2 | 3, b'}' | b']' | b'(' | b')' | b'c' | b'X' | 0x8a, ..] = file {
         return Some(Foreign::Pickle);
     }

@@ -2,8 +2,8 @@
 
 use crate::base::dtype::DtypeSet;
 
-/// What a reader accepts: bounds on sizes and counts, and whether to follow the format's README or its
-/// reference implementation where they differ.
+/// What a reader accepts: bounds on sizes and counts, and whether to follow the format's README or
+/// its reference implementation where they differ.
 ///
 /// Start from a preset and change what you need:
 ///
@@ -19,8 +19,8 @@ use crate::base::dtype::DtypeSet;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Bytes of the header's text, without the 8 bytes of its length. Headers of about 4 GiB or more
-    /// are always rejected, since positions in them are stored in 32 bits.
+    /// Bytes of the header's text, without the 8 bytes of its length. Headers of about 4 GiB or
+    /// more are always rejected, since positions in them are stored in 32 bits.
     pub header_bytes: u64,
     /// Levels of nesting in the values of unknown keys, which are skipped. The header's object is
     /// level 1.
@@ -49,15 +49,15 @@ pub struct Limits {
     /// Accepts white space before the header's `{`. The README says that a header must begin with
     /// `{`, but the reference accepts white space on purpose.
     pub leading_whitespace: bool,
-    /// Accepts any JSON white space as padding after the header's `}`. The README allows only spaces
-    /// (0x20), the reference allows all.
+    /// Accepts any JSON white space as padding after the header's `}`. The README allows only
+    /// spaces (0x20), the reference allows all.
     pub any_padding: bool,
-    /// Accepts keys other than `dtype`, `shape` and `data_offsets` in an entry and skips their values,
-    /// which must still be valid JSON. The README does not mention them, the JSON schema next to it
-    /// forbids them, some writers add them, and the reference ignores them.
+    /// Accepts keys other than `dtype`, `shape` and `data_offsets` in an entry and skips their
+    /// values, which must still be valid JSON. The README does not mention them, the JSON schema
+    /// next to it forbids them, some writers add them, and the reference ignores them.
     pub unknown_keys: bool,
-    /// Accepts `"__metadata__": null` as no metadata. The README says that it is a map, but MLX writes
-    /// null and the reference accepts it.
+    /// Accepts `"__metadata__": null` as no metadata. The README says that it is a map, but MLX
+    /// writes null and the reference accepts it.
     pub null_metadata: bool,
 }
 
@@ -83,10 +83,10 @@ impl Limits {
         null_metadata: true,
     };
 
-    /// Follows the format's README to the letter. Bounds are those of [`Limits::DEFAULT`], except for
-    /// NumPy's limit of 64 dimensions and integers of at most 2^48 - 1, from the JSON schema next to
-    /// the README. Dimensions of a tensor without elements can be up to 2^63 - 1, the largest that
-    /// frameworks support.
+    /// Follows the format's README to the letter. Bounds are those of [`Limits::DEFAULT`], except
+    /// for NumPy's limit of 64 dimensions and integers of at most 2^48 - 1, from the JSON schema
+    /// next to the README. Dimensions of a tensor without elements can be up to 2^63 - 1, the
+    /// largest that frameworks support.
     pub const STRICT: Limits = Limits {
         rank: 64,
         integer: (1 << 48) - 1,
@@ -98,8 +98,8 @@ impl Limits {
         ..Limits::DEFAULT
     };
 
-    /// [`Limits::STRICT`] with bounds for services that accept untrusted files. Honest models stay far
-    /// below them. Dtypes smaller than a byte and 8-bit floats are rejected.
+    /// [`Limits::STRICT`] with bounds for services that accept untrusted files. Honest models stay
+    /// far below them. Dtypes smaller than a byte and 8-bit floats are rejected.
     pub const TIGHT: Limits = Limits {
         header_bytes: 8 << 20,
         depth: 8,
@@ -155,7 +155,8 @@ pub struct IndexLimits {
     pub any_total_size: bool,
     /// Accepts tensors in shards that the index does not list. They are not part of the model.
     pub unlisted_tensors: bool,
-    /// Accepts a tensor that is present in more than one shard. The index decides which one is used.
+    /// Accepts a tensor that is present in more than one shard. The index decides which one is
+    /// used.
     pub tensors_in_two_shards: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Floor 1: checked conversions, dtypes, limits, errors and their messages, and recognition of files
-//! in other formats.
+//! Floor 1: checked conversions, dtypes, limits, errors and their messages, and recognition of
+//! files in other formats.
 //!
 //! Nothing here knows JSON or the structure of the format.
 

@@ -233,8 +233,8 @@ pub enum ErrorKind {
         /// Bytes in the data region.
         available: u64,
     },
-    /// The sum of the tensors' sizes differs from the size of the data region. Reported if the header
-    /// does not list the tensors in data order, so that the wrong one is not known.
+    /// The sum of the tensors' sizes differs from the size of the data region. Reported if the
+    /// header does not list the tensors in data order, so that the wrong one is not known.
     DataMismatch {
         /// Bytes that the tensors need.
         total: u64,
@@ -405,7 +405,8 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// Returns the variant's name in snake case. It is stable across versions, for logs and scripts.
+    /// Returns the variant's name in snake case. It is stable across versions, for logs and
+    /// scripts.
     #[must_use]
     pub fn name(&self) -> &'static str {
         use ErrorKind as K;

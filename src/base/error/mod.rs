@@ -15,8 +15,8 @@ use crate::base::convert::to_u64;
 pub use kind::ErrorKind;
 pub use terms::{Expected, Field, JsonType, Key, ShardNameFault, StringKind};
 
-/// The size of the frame: the header's length, at the start of a file. Positions in errors count from
-/// the start of the file, positions in the header's text from the end of the frame.
+/// The size of the frame: the header's length, at the start of a file. Positions in errors count
+/// from the start of the file, positions in the header's text from the end of the frame.
 pub(crate) const FRAME_BYTES: u64 = 8;
 const FRAME: u32 = 8;
 
@@ -47,7 +47,8 @@ pub struct Error {
     name_len: u32,
 }
 
-/// The position and length of a tensor's name in the header's text, without quotes, as spelled there.
+/// The position and length of a tensor's name in the header's text, without quotes, as spelled
+/// there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NameSpan {
     pub(crate) start: u32,

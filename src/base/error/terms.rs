@@ -2,8 +2,8 @@
 
 use core::fmt;
 
-/// The field whose value is wrong, in [`ErrorKind::WrongType`](super::ErrorKind::WrongType) and errors
-/// about numbers.
+/// The field whose value is wrong, in [`ErrorKind::WrongType`](super::ErrorKind::WrongType) and
+/// errors about numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Field {
@@ -161,8 +161,8 @@ impl fmt::Display for StringKind {
     }
 }
 
-/// Why a shard name in an index is rejected: on some operating system it could lead out of the model's
-/// folder, or to something other than a safetensors file.
+/// Why a shard name in an index is rejected: on some operating system it could lead out of the
+/// model's folder, or to something other than a safetensors file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ShardNameFault {
