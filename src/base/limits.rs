@@ -122,8 +122,7 @@ impl Default for Limits {
     }
 }
 
-/// What a reader of shard indexes accepts, and which differences between an index and its shards it
-/// accepts.
+/// What a reader of shard indexes accepts, including differences between an index and its shards.
 ///
 /// Every bound is inclusive. Each shard is also subject to [`Limits`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

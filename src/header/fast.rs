@@ -4,7 +4,7 @@
 //! is recorded for error messages. The result is an entry, or `None` at anything unexpected: an
 //! error, an exceeded limit, an unknown key, an escape in a key or a dtype, the metadata, the end.
 //! The walk then reads the member again with the tokenizer, which finds the error. So this file
-//! decides nothing: the tokenizer accepts what it accepts, with the same result, which
+//! decides nothing: whatever it accepts, the tokenizer accepts with the same result, which
 //! `tests/spellings.rs` checks.
 //!
 //! It is compiled twice: for headers without white space between tokens (`SPACED` is false), and

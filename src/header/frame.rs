@@ -1,4 +1,4 @@
-//! A file's frame, which is the header's length, and the header's text.
+//! The frame of a file (the header's length) and the header's text.
 //!
 //! ```text
 //! 0        8                     8 + N                      end
@@ -125,7 +125,7 @@ impl<'l, 'a> Parts<'l, 'a> {
     #[inline]
     pub(crate) fn of_file(file: &'a [u8], limits: &'l Limits) -> Result<(Self, &'a [u8]), Error> {
         let Frame { header_len, data_len } = Frame::parse(file, to_u64(file.len()), limits)?;
-        // The frame checked that the file, which is in memory, has this many bytes, so they fit.
+        // The frame checked that the file in memory has this many bytes, so the length fits.
         let header_len = usize::try_from(header_len).unwrap_or(usize::MAX);
         let (text, data) = file
             .get(Frame::LEN..)
@@ -226,8 +226,8 @@ fn check_unusual<'a>(text: &'a [u8], limits: &Limits) -> Result<&'a str, Error> 
     Err(foreign_or(prefix.get(..given).unwrap_or_default(), error))
 }
 
-/// Returns the limit on the header's size: at most one with which positions in the header, also
-/// when counted from the start of the file, fit in 32 bits with one value to spare.
+/// Returns the limit on the header's size, capped so that positions in the header, even counted from
+/// the start of the file, fit in 32 bits with one value to spare.
 pub(crate) fn header_limit(limits: &Limits) -> u64 {
     const MOST: u32 = u32::MAX - 9;
     limits.header_bytes.min(u64::from(MOST))

@@ -254,8 +254,8 @@ fn unescape(rest: &[u8]) -> (char, usize) {
     (c, 1)
 }
 
-/// Returns the character with this code point, or U+FFFD if there is none, which does not happen in
-/// well-formed strings.
+/// Returns the character with this code point, or U+FFFD if there is none. Well-formed strings have
+/// only valid code points.
 fn replaced(value: u32) -> char {
     char::from_u32(value).unwrap_or(char::REPLACEMENT_CHARACTER)
 }

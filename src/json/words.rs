@@ -71,11 +71,10 @@ pub(super) fn skip_escaped(mut rest: &[u8]) -> Option<(&[u8], bool)> {
     }
 }
 
-/// Like [`skip_plain`], but faster, and may stop early at a character that is not special.
+/// Like [`skip_plain`], but faster, and can stop early at a character that is not special.
 #[inline(always)]
 pub(super) fn skip_name(mut rest: &[u8]) -> &[u8] {
-    // Everything below 0x23 is treated as special. The space and `!` are not, and cause early
-    // stops.
+    // Everything below 0x23 counts as special, including the space and `!`, which are not.
     let special = |word: u64| {
         let below = bytes_below(word, 0x2323_2323_2323_2323);
         (below | bytes_below(word ^ 0x5c5c_5c5c_5c5c_5c5c, ONES)) & HIGH

@@ -285,9 +285,9 @@ pub enum ErrorKind {
     },
     /// A range of elements or rows that the tensor does not have.
     RangeOutOfBounds {
-        /// Begin of the range.
+        /// The start of the range.
         begin: u64,
-        /// End of the range.
+        /// The end of the range.
         end: u64,
         /// Elements or rows in the tensor.
         len: u64,
@@ -331,7 +331,7 @@ pub enum ErrorKind {
         /// Indexers allowed.
         limit: u64,
     },
-    /// An index, or the end of a range, outside its dimension.
+    /// An index, or the end of a range, is out of range for its dimension.
     IndexOutOfRange {
         /// The dimension, counted from 0.
         dimension: u32,
@@ -340,7 +340,7 @@ pub enum ErrorKind {
         /// The dimension's size.
         size: u64,
     },
-    /// A range of indexes whose end is before its start.
+    /// A range of indexes that ends before it starts.
     IndexReversed {
         /// The dimension, counted from 0.
         dimension: u32,

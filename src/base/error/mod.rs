@@ -100,8 +100,8 @@ impl Error {
         self.kind
     }
 
-    /// Returns the position in the file, in bytes from its start, or `None` if the request is wrong
-    /// and not the file.
+    /// Returns the position in the file, in bytes from its start, or `None` if the error is in the
+    /// request, not in the file.
     #[must_use]
     pub fn byte(&self) -> Option<u64> {
         (self.byte != u64::MAX).then_some(self.byte)

@@ -9,37 +9,38 @@ impl fmt::Display for ErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         use ErrorKind as K;
         match *self {
-            K::FileTooShort { len } => write!(
-                f,
-                "the file has {len} bytes, too few for the 8-byte header length"
-            ),
+            K::FileTooShort { len } => {
+                write!(f, "the file has {len} bytes, too few for the 8-byte header length")
+            }
             K::Foreign { format } => write!(f, "not a safetensors file: it looks like {format}"),
             K::HeaderEmpty => f.write_str("the header length is 0"),
             K::HeaderTooLarge { len, limit } => {
                 write!(f, "the header length is {len}, above the limit of {limit}")
             }
-            K::HeaderTruncated { len, available } => write!(
-                f,
-                "the file is truncated: it has {available} of {len} header bytes"
-            ),
-            K::InvalidUtf8 => f.write_str("the JSON text is not valid UTF-8"),
-            K::HeaderStart { found: 0xef } => {
-                f.write_str("expected `{` at the start of the header, found 0xef, as in a byte order mark")
+            K::HeaderTruncated { len, available } => {
+                write!(f, "the file is truncated: it has {available} of {len} header bytes")
             }
+            K::InvalidUtf8 => f.write_str("the JSON text is not valid UTF-8"),
+            K::HeaderStart { found: 0xef } => f.write_str(
+                "expected `{` at the start of the header, \
+                     found 0xef, as in a byte order mark",
+            ),
             K::HeaderStart { found } => {
                 write!(f, "expected `{{` at the start of the header, found {}", Byte(found))
             }
-            K::LeadingWhitespace => f.write_str("expected `{` at the start of the header, found white space"),
-            K::NulPadding => {
-                f.write_str("the header is padded with NUL bytes instead of spaces")
+            K::LeadingWhitespace => {
+                f.write_str("expected `{` at the start of the header, found white space")
             }
+            K::NulPadding => f.write_str("the header is padded with NUL bytes instead of spaces"),
             K::Padding { found } => {
                 write!(f, "the header is padded with {} instead of spaces", Byte(found))
             }
             K::AfterHeader { found } => {
                 write!(f, "found {} after the end of the JSON object", Byte(found))
             }
-            K::UnexpectedEnd { expected } => write!(f, "expected {expected}, found the end of the JSON text"),
+            K::UnexpectedEnd { expected } => {
+                write!(f, "expected {expected}, found the end of the JSON text")
+            }
             K::UnexpectedByte { found, expected } => {
                 write!(f, "expected {expected}, found {}", Byte(found))
             }
@@ -59,9 +60,7 @@ impl fmt::Display for ErrorKind {
             }
             K::MissingKey { key } => write!(f, "{} has no `{key}`", key.owner()),
             K::DuplicateKey { key } => write!(f, "{} has `{key}` twice", key.owner()),
-            K::UnknownKey => {
-                f.write_str("the entry has an unknown key")
-            }
+            K::UnknownKey => f.write_str("the entry has an unknown key"),
             K::UnknownDtype => f.write_str("unknown dtype"),
             K::DtypeNotAccepted { dtype } => {
                 write!(f, "the dtype {dtype} is not accepted")
@@ -110,20 +109,19 @@ impl fmt::Display for ErrorKind {
             }
             K::Overlap { begin, previous_end } => write!(
                 f,
-                "its data begins at byte {begin}, but the previous tensor ends at byte {previous_end}"
+                "its data begins at byte {begin}, \
+                 but the previous tensor ends at byte {previous_end}"
             ),
-            K::DataTruncated { needed, available } => write!(
-                f,
-                "the file is truncated: it has {available} of {needed} data bytes"
-            ),
+            K::DataTruncated { needed, available } => {
+                write!(f, "the file is truncated: it has {available} of {needed} data bytes")
+            }
             K::DataTrailing { needed, available } => write!(
                 f,
                 "the data has {available} bytes, but the last tensor ends at byte {needed}"
             ),
-            K::DataMismatch { total, available } => write!(
-                f,
-                "the tensors need {total} bytes in total, but the data has {available}"
-            ),
+            K::DataMismatch { total, available } => {
+                write!(f, "the tensors need {total} bytes in total, but the data has {available}")
+            }
             K::IndexTooLarge { len, limit } => {
                 write!(f, "the index has {len} bytes, above the limit of {limit}")
             }
@@ -165,14 +163,15 @@ impl fmt::Display for ErrorKind {
                 write!(f, "{index} is out of range for dimension {dimension} of size {size}")
             }
             K::IndexReversed { dimension, start, stop } => {
-                write!(f, "the range {start}..{stop} of dimension {dimension} ends before it starts")
+                write!(
+                    f,
+                    "the range {start}..{stop} of dimension {dimension} ends before it starts"
+                )
             }
             K::PartialByteSlice { dtype } => {
                 write!(f, "the slice of {dtype} elements begins or ends inside a byte")
             }
-            K::ReservedName => {
-                f.write_str("the name __metadata__ is reserved")
-            }
+            K::ReservedName => f.write_str("the name __metadata__ is reserved"),
             K::NameRepeated { first } => {
                 write!(f, "duplicate name, first used by the tensor at index {first}")
             }

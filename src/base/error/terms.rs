@@ -34,6 +34,7 @@ pub enum Field {
 }
 
 impl Field {
+    /// Returns the required JSON type.
     pub(super) fn needed(self) -> &'static str {
         match self {
             Field::Entry | Field::Metadata | Field::WeightMap | Field::IndexMetadata => "an object",
@@ -82,7 +83,7 @@ pub enum Key {
 }
 
 impl Key {
-    /// What the key belongs to.
+    /// Returns what the key belongs to.
     pub(super) fn owner(self) -> &'static str {
         match self {
             Key::Dtype | Key::Shape | Key::DataOffsets => "the entry",
@@ -136,7 +137,7 @@ impl fmt::Display for JsonType {
     }
 }
 
-/// The strings that have a limit of their own.
+/// A kind of string with its own length limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StringKind {
