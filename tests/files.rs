@@ -208,7 +208,7 @@ fn removed_files_stay_readable_and_shrunken_files_are_errors() {
         error.to_string()
     };
     let sentence = shrunk(tensor.dequant_range(1, &mut out[..100]).unwrap_err());
-    assert!(sentence.contains("tensor \"t\": the file has become shorter"), "{sentence}");
+    assert!(sentence.contains("tensor \"t\": the file shrank"), "{sentence}");
     shrunk(tensor.read_bytes(&mut [0; 4000]).unwrap_err());
     shrunk(tensor.copy_to(&mut Vec::new()).unwrap_err());
     shrunk(tensor.stats().unwrap_err());
@@ -417,7 +417,7 @@ fn maps_can_be_moved_shared_and_advised() {
     // SAFETY: as above.
     let error = unsafe { Mmap::open(temp.write("empty.safetensors", [])) }.unwrap_err();
     assert!(matches!(error.kind(), FileErrorKind::Map(_)), "{error}");
-    assert!(error.to_string().ends_with("`File` reads it without a map"), "{error}");
+    assert!(error.to_string().ends_with("`File` can read it without mapping"), "{error}");
     // SAFETY: as above.
     let error = unsafe { Mmap::open(temp.path()) }.unwrap_err();
     assert!(matches!(error.kind(), FileErrorKind::NotAFile(FileType::Folder)), "{error}");

@@ -218,8 +218,10 @@ fn invalid_requests_and_failed_reads_are_errors() {
     source.1.set(file.len() as u64 - 1);
     let error = tensor.dequant_into(&mut out, &mut buffer).unwrap_err();
     assert!(matches!(error, ReadError::Read { len: 8, .. }), "{error:?}");
-    let sentence =
-        format!("8 bytes at byte {} cannot be read: the bytes end before these", file.len() - 8);
+    let sentence = format!(
+        "cannot read 8 bytes at byte {}: the source ends before these bytes",
+        file.len() - 8
+    );
     assert_eq!(error.to_string(), sentence);
 
     // Invalid requests leave the output unchanged.

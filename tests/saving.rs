@@ -129,7 +129,7 @@ fn missing_excess_and_late_data_are_errors() {
     let error = file.tensor("e").unwrap().write_bytes(&[0]).unwrap_err();
     assert_eq!(refusal(error).1, ErrorKind::DataExcess { needed: 0, written: 1 });
     let error = file.commit().unwrap_err();
-    let sentence = "tensor \"a\": of its 16 bytes, 15 were written";
+    let sentence = "tensor \"a\": only 15 of its 16 bytes were written";
     assert_eq!(error.to_string(), format!("{}: {sentence}", path.display()));
     assert_eq!(refusal(error), missing(15));
     assert_eq!(std::fs::read(&path).unwrap(), b"old");

@@ -410,7 +410,7 @@ fn index_errors_have_positions_and_names() {
     assert_eq!((error.byte(), error.tensor()), (Some(26), Some(16..23)));
     assert_eq!(
         error.in_file(text).to_string(),
-        r#"tensor "ab": the name of a shard leads to the folder above: "../x.safetensors" (byte 26)"#
+        r#"tensor "ab": the shard name leads to the parent folder: "../x.safetensors" (byte 26)"#
     );
     let text = br#"{"weight_map":{"a":"x.safetensors","\u0061":"x.safetensors"}}"#;
     let error = WeightMap::parse(text.to_vec(), &IndexLimits::DEFAULT).unwrap_err();
@@ -423,14 +423,14 @@ fn index_errors_have_positions_and_names() {
     let path = temp.write("model.safetensors.index.json", text);
     let error = Shards::open(&path).unwrap_err();
     let expected = format!(
-        "{}: tensor \"a\": the name stands twice, first at byte 16 (byte 36)",
+        "{}: tensor \"a\": duplicate name, first used at byte 16 (byte 36)",
         path.display()
     );
     assert_eq!(error.to_string(), expected);
     let path =
         temp.write("other.json", "version https://git-lfs.github.com/spec/v1\noid sha256:0\n");
     let error = Shards::open(&path).unwrap_err();
-    assert!(error.to_string().contains("this is no shard index: it looks like a Git LFS pointer"));
+    assert!(error.to_string().contains("not a shard index: it looks like a Git LFS pointer"));
 }
 
 /// The text of an index, valid or with one byte changed.

@@ -247,7 +247,7 @@ fn invalid_plans_are_refused_with_the_right_error() {
     let error = Plan::new(&mut repeated, None, &default).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the tensor at 1 in the list: the tensor at 0 in the list has the same name"
+        "the tensor at index 1: duplicate name, first used by the tensor at index 0"
     );
 }
 
@@ -264,11 +264,11 @@ fn data_of_the_wrong_length_is_refused() {
     let error = serialize([("a", &short)], None).unwrap_err();
     assert_eq!(error.refusal(), Some(ErrorKind::DataMissing { needed: 16, written: 15 }));
     assert_eq!(error.tensor(), Some("a"));
-    assert_eq!(error.to_string(), "tensor \"a\": of its 16 bytes, 15 were written");
+    assert_eq!(error.to_string(), "tensor \"a\": only 15 of its 16 bytes were written");
     let mut long = spec("b\n", Dtype::I8, &[]);
     long.data.push(0);
     let error = serialize([("b\n", &long)], None).unwrap_err();
-    let sentence = "tensor \"b\\n\": it has 1 bytes, but 2 were to be written";
+    let sentence = "tensor \"b\\n\": it has 1 bytes, but 2 were supplied";
     assert_eq!(error.to_string(), sentence);
     let two = [("x", spec("x", Dtype::U8, &[1])), ("x", spec("x", Dtype::I8, &[1]))];
     let error = serialize(two, None).unwrap_err();

@@ -1,7 +1,7 @@
 //! Whether the library is built for bare metal, where flash is counted in kilobytes.
 //!
-//! In a few places there is a fast path beside a small one that comes to the same result; on bare
-//! metal the fast one is left out. So are hints to inline what is called in many places.
+//! Some functions have both a fast path and a smaller one with the same result. Bare-metal builds
+//! contain only the smaller one, and do not inline functions that are called in many places.
 
-/// Whether there is no operating system.
+/// Whether the target has no operating system.
 pub(crate) const BARE_METAL: bool = cfg!(target_os = "none");

@@ -1,19 +1,19 @@
-//! The 22 dtypes of the format: how a header spells them, how many bits an element takes, what kind
-//! of number it is. Nothing here knows a file.
+//! The 22 dtypes of the format: how a header spells them, how many bits an element has, and what
+//! kind of number it is. Nothing here depends on a file.
 
 use core::fmt;
 use core::str::FromStr;
 
 /// The type of a tensor's elements.
 ///
-/// Names and order are the reference implementation's, whose writer sorts tensors by it (largest
-/// first). Numbers are little-endian in the file.
+/// Names and order are those of the reference implementation, whose writer sorts tensors by dtype
+/// in descending order. Numbers are little-endian in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
 #[non_exhaustive]
 #[repr(u8)]
 pub enum Dtype {
-    /// A byte that is zero (false) or not (true).
+    /// A byte: zero is false, anything else is true.
     BOOL,
     /// 4-bit float E2M1 of the OCP microscaling formats, two in a byte, low nibble first.
     F4,
@@ -25,16 +25,16 @@ pub enum Dtype {
     U8,
     /// Signed 8-bit integer.
     I8,
-    /// 8-bit float with 5 bits of exponent: a shortened F16, with infinities.
+    /// 8-bit float with a 5-bit exponent: a truncated F16, with infinities.
     F8_E5M2,
-    /// 8-bit float with 4 bits of exponent: no infinities, NaN at 0x7f and 0xff (PyTorch's
+    /// 8-bit float with a 4-bit exponent: no infinities, NaN at 0x7f and 0xff (PyTorch's
     /// `float8_e4m3fn`).
     F8_E4M3,
     /// A power of two, 2^(x - 127), with NaN at 0xff: the scale of the OCP microscaling formats.
     F8_E8M0,
-    /// As F8_E4M3 with a bias of 8, no negative zero and one NaN, at 0x80.
+    /// Like F8_E4M3, with a bias of 8, no negative zero and one NaN, at 0x80.
     F8_E4M3FNUZ,
-    /// As F8_E5M2 with a bias of 16, no infinities, no negative zero and one NaN, at 0x80.
+    /// Like F8_E5M2, with a bias of 16, no infinities, no negative zero and one NaN, at 0x80.
     F8_E5M2FNUZ,
     /// Signed 16-bit integer.
     I16,
@@ -50,7 +50,7 @@ pub enum Dtype {
     U32,
     /// IEEE 754 single precision.
     F32,
-    /// Complex number of two `f32`: real part, imaginary part.
+    /// Complex number: two `f32`, the real part first.
     C64,
     /// IEEE 754 double precision.
     F64,
@@ -60,7 +60,7 @@ pub enum Dtype {
     U64,
 }
 
-/// What kind of number a [`Dtype`] holds.
+/// The kind of number a [`Dtype`] holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DtypeClass {
@@ -76,7 +76,7 @@ pub enum DtypeClass {
     Complex,
 }
 
-/// One line a dtype, in the order of the enum.
+/// One row per dtype, in the enum's order.
 const TABLE: [(Dtype, &str, u8, DtypeClass); 22] = [
     (Dtype::BOOL, "BOOL", 8, DtypeClass::Bool),
     (Dtype::F4, "F4", 4, DtypeClass::Float),
@@ -106,7 +106,7 @@ impl Dtype {
     /// All dtypes, in the enum's order.
     #[allow(
         clippy::indexing_slicing,
-        reason = "evaluated by the compiler, which stops on overflow"
+        reason = "evaluated at compile time, where an index out of bounds is an error"
     )]
     pub const ALL: [Dtype; 22] = {
         let mut all = [Dtype::BOOL; 22];
@@ -120,12 +120,12 @@ impl Dtype {
 
     #[inline]
     fn row(self) -> (Dtype, &'static str, u8, DtypeClass) {
-        // The index is below 22 by the enum, and the compiler sees that.
+        // The compiler proves that the index is below 22.
         let [first, ..] = TABLE;
         TABLE.get(usize::from(self.index())).copied().unwrap_or(first)
     }
 
-    /// The place in the enum's order.
+    /// The position in the enum's order.
     #[inline]
     const fn index(self) -> u8 {
         #[allow(clippy::as_conversions, reason = "the discriminant of a fieldless repr(u8) enum")]
@@ -134,32 +134,32 @@ impl Dtype {
         }
     }
 
-    /// The spelling in a header, such as `"BF16"`.
+    /// Returns the spelling used in headers, such as `"BF16"`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         self.row().1
     }
 
-    /// Bits of one element: 4, 6, 8, 16, 32 or 64.
+    /// Returns the number of bits of one element: 4, 6, 8, 16, 32 or 64.
     #[inline]
     #[must_use]
     pub fn bitsize(self) -> usize {
         usize::from(self.row().2)
     }
 
-    /// What kind of number it is.
+    /// Returns the kind of number it is.
     #[must_use]
     pub fn class(self) -> DtypeClass {
         self.row().3
     }
 
-    /// Whether an element has a value as `f32`: all but C64.
+    /// Checks whether elements can be converted to `f32`. All but C64 can.
     #[must_use]
     pub fn has_f32(self) -> bool {
         self != Dtype::C64
     }
 
-    /// The dtype that a header spells so. Spellings are case-sensitive.
+    /// Returns the dtype with this spelling. Spellings are case-sensitive.
     #[inline]
     pub(crate) fn from_spelling(spelling: &[u8]) -> Option<Dtype> {
         Some(match spelling {
@@ -189,8 +189,8 @@ impl Dtype {
         })
     }
 
-    /// The dtype whose spelling, of at most seven bytes, is with a quote after it this little-endian
-    /// number.
+    /// Returns the dtype whose spelling, of at most seven bytes and followed by a quote, is this
+    /// little-endian number.
     #[inline(always)]
     pub(crate) fn from_word(spelling: u64) -> Option<Dtype> {
         const fn word(spelling: &[u8]) -> u64 {
@@ -211,14 +211,14 @@ impl Dtype {
                 }
             };
         }
-        // The usual ones first.
+        // The most common ones first.
         words!(BF16 F16 F32 U8 I8 I32 I64 U32 F64 BOOL U16 I16 U64 C64 F4 F8_E4M3 F8_E5M2 F8_E8M0 F6_E2M3 F6_E3M2)
     }
 
-    /// The bytes that `elements` elements fill, or why there is no such number.
+    /// Returns the number of bytes that `elements` elements take.
     ///
-    /// Whole groups of elements fill whole bytes. No number of bits is ever formed, so nothing
-    /// overflows whose bytes can be counted.
+    /// The number of bits is never computed, so the result overflows only if the number of bytes
+    /// does not fit in 64 bits.
     #[inline]
     pub(crate) fn byte_len(self, elements: u64) -> Result<u64, ByteLenError> {
         let whole = |group_bits: u32| elements & (1_u64 << group_bits).wrapping_sub(1) == 0;
@@ -234,7 +234,7 @@ impl Dtype {
         bytes.ok_or(ByteLenError::Overflow)
     }
 
-    /// The elements that fill this many bytes; what is left over does not count.
+    /// Returns how many whole elements fit in this many bytes, rounded down to whole groups.
     #[inline]
     pub(crate) fn elements_in(self, bytes: u64) -> u64 {
         match self.bitsize() {
@@ -248,12 +248,12 @@ impl Dtype {
     }
 }
 
-/// Why a number of elements has no number of bytes.
+/// Why the size of a number of elements cannot be given in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ByteLenError {
-    /// They end inside a byte.
+    /// The elements end inside a byte.
     PartialByte,
-    /// 64 bits do not hold it.
+    /// The size does not fit in 64 bits.
     Overflow,
 }
 
@@ -263,14 +263,14 @@ impl fmt::Display for Dtype {
     }
 }
 
-/// The text is no dtype's spelling. Spellings are case-sensitive.
+/// The error of parsing a [`Dtype`] from an unknown spelling. Spellings are case-sensitive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ParseDtypeError;
 
 impl fmt::Display for ParseDtypeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("unknown dtype; dtypes are spelled as in \"F32\" and \"BF16\", in upper case")
+        f.write_str("unknown dtype; dtypes are upper case, such as \"F32\" and \"BF16\"")
     }
 }
 
@@ -284,19 +284,19 @@ impl FromStr for Dtype {
     }
 }
 
-/// A set of dtypes, such as those that [`Limits`](crate::Limits) accept.
+/// A set of dtypes, such as those accepted by [`Limits`](crate::Limits).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DtypeSet(u32);
 
 impl DtypeSet {
-    /// No dtype.
+    /// The empty set.
     pub const EMPTY: DtypeSet = DtypeSet(0);
     /// Every dtype.
     pub const ALL: DtypeSet = DtypeSet((1 << 22) - 1);
     /// Every dtype whose elements fill whole bytes: all but F4 and the two F6.
     pub const WHOLE_BYTES: DtypeSet =
         DtypeSet::ALL.difference(DtypeSet::of(&[Dtype::F4, Dtype::F6_E2M3, Dtype::F6_E3M2]));
-    /// The five floats of 8 bits.
+    /// The five 8-bit floats.
     pub const FLOAT8: DtypeSet = DtypeSet::of(&[
         Dtype::F8_E5M2,
         Dtype::F8_E4M3,
@@ -305,7 +305,7 @@ impl DtypeSet {
         Dtype::F8_E5M2FNUZ,
     ]);
 
-    /// The set of these dtypes.
+    /// Returns the set of these dtypes.
     #[must_use]
     pub const fn of(dtypes: &[Dtype]) -> DtypeSet {
         let mut set = DtypeSet::EMPTY;
@@ -317,19 +317,19 @@ impl DtypeSet {
         set
     }
 
-    /// This set and one more dtype.
+    /// Returns this set with one more dtype.
     #[must_use]
     pub const fn with(self, dtype: Dtype) -> DtypeSet {
         DtypeSet(self.0 | (1 << dtype.index()))
     }
 
-    /// What is in this set and not in the other.
+    /// Returns the dtypes that are in this set but not in `other`.
     #[must_use]
     pub const fn difference(self, other: DtypeSet) -> DtypeSet {
         DtypeSet(self.0 & !other.0)
     }
 
-    /// Whether the dtype is in the set.
+    /// Checks whether the dtype is in the set.
     #[inline]
     #[must_use]
     pub const fn contains(self, dtype: Dtype) -> bool {
@@ -345,7 +345,7 @@ mod tests {
     use std::prelude::v1::*;
 
     #[test]
-    fn table_is_in_the_order_of_the_enum() {
+    fn table_follows_the_order_of_the_enum() {
         for (i, dtype) in Dtype::ALL.into_iter().enumerate() {
             assert_eq!(usize::from(dtype.index()), i);
             assert_eq!(dtype.as_str().parse(), Ok(dtype));
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn sets() {
+    fn sets_contain_what_they_name() {
         assert!(Dtype::ALL.into_iter().all(|d| DtypeSet::ALL.contains(d)));
         assert!(!DtypeSet::WHOLE_BYTES.contains(Dtype::F4));
         assert!(DtypeSet::WHOLE_BYTES.contains(Dtype::BOOL));

@@ -1,21 +1,21 @@
-//! What a file that is no safetensors file is instead, told by its first bytes, so that a message
-//! can say more than that a number is too large.
+//! Recognises files of other formats by their first bytes, so that an error can name the format
+//! instead of reporting a header length that is too large.
 
 use core::fmt;
 
-/// A format that people have handed to safetensors readers by mistake.
+/// A format of files that are often passed to safetensors readers by mistake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Foreign {
-    /// A zip archive: what PyTorch's `save` writes, among others.
+    /// A zip archive, such as one written by PyTorch's `save`.
     Zip,
-    /// Data compressed by gzip.
+    /// Data compressed with gzip.
     Gzip,
-    /// Data compressed by zstd, xz or bzip2.
+    /// Data compressed with zstd, xz, bzip2 or 7z.
     Compressed,
     /// A Python pickle.
     Pickle,
-    /// A Git LFS pointer: a text of about 130 bytes that names the file rather than being it.
+    /// A Git LFS pointer: a text of about 130 bytes that stands for the file.
     GitLfsPointer,
     /// An HTML or XML page.
     Html,
@@ -36,36 +36,34 @@ pub enum Foreign {
 impl fmt::Display for Foreign {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Foreign::Zip => "a zip archive, such as PyTorch's own format",
-            Foreign::Gzip => "data compressed by gzip",
+            Foreign::Zip => "a zip archive, such as a PyTorch file",
+            Foreign::Gzip => "gzip-compressed data",
             Foreign::Compressed => "compressed data",
             Foreign::Pickle => "a Python pickle",
-            Foreign::GitLfsPointer => {
-                "a Git LFS pointer, which names the file to be fetched (git lfs pull)"
-            }
+            Foreign::GitLfsPointer => "a Git LFS pointer; fetch the file with `git lfs pull`",
             Foreign::Html => "a web page (HTML or XML)",
             Foreign::Json => "JSON text, such as a shard index or a server's error",
             Foreign::Text => "plain text, such as a server's error",
             Foreign::Gguf => "a GGUF model",
             Foreign::Npy => "a NumPy array",
             Foreign::Hdf5 => "an HDF5 file",
-            Foreign::Zeros => "zero bytes, as of a download that reserved space and never began",
+            Foreign::Zeros => "all zeros, as in a download that never started",
         })
     }
 }
 
-/// Names the format that the first bytes of a file belong to, where they belong to a known one.
+/// Returns the format that a file's first bytes belong to, if it is a known one.
 ///
-/// To be asked only of files whose frame or header is wrong: a header length can look like anything.
-/// The more bytes are given the better; 8 are the fewest that tell.
+/// Call this only if the frame or the header is invalid, since a valid header length can look like
+/// anything. More bytes give better results. With fewer than 8, only some formats are recognised.
 #[cold]
 pub(crate) fn recognise(file: &[u8]) -> Option<Foreign> {
-    // A JSON object where the header has to be: whatever its length looks like, this is a
-    // safetensors file that is cut or damaged.
+    // A JSON object in the header's place: whatever the length looks like, this is a safetensors
+    // file that is truncated or damaged.
     if file.get(8..).is_some_and(|header| header.starts_with(b"{\"")) {
         return None;
     }
-    // Three bytes at least, since fewer are a likely header length.
+    // At least three bytes, since shorter prefixes are plausible header lengths.
     let prefixes: [(&[u8], Foreign); 14] = [
         (b"PK\x03\x04", Foreign::Zip),
         (b"PK\x05\x06", Foreign::Zip),
@@ -87,7 +85,8 @@ pub(crate) fn recognise(file: &[u8]) -> Option<Foreign> {
             return Some(format);
         }
     }
-    // An older pickle has no frame: after the protocol comes an opcode that begins a value.
+    // Pickles before protocol 4 have no frame: after the protocol comes an opcode that begins a
+    // value.
     if let [0x80, 2 | 3, b'}' | b']' | b'(' | b')' | b'c' | b'X' | 0x8a, ..] = file {
         return Some(Foreign::Pickle);
     }
@@ -113,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_what_people_hand_in_by_mistake() {
+    fn recognises_common_formats() {
         let cases: [(&[u8], Option<Foreign>); 16] = [
             (b"PK\x03\x04\0\0\x08\x08\0\0\0\0", Some(Foreign::Zip)),
             (b"\x1f\x8b\x08\0\0\0\0\0\0", Some(Foreign::Gzip)),

@@ -1,9 +1,9 @@
-//! Every bound and every strictness rule of the reader, as plain fields.
+//! The reader's bounds and strictness rules, as plain fields.
 
 use crate::base::dtype::DtypeSet;
 
-/// What a reader accepts: bounds on sizes and counts, and the rules on which the format's README
-/// and its reference implementation differ.
+/// What a reader accepts: bounds on sizes and counts, and whether to follow the format's README or
+/// its reference implementation where they differ.
 ///
 /// Start from a preset and change what you need:
 ///
@@ -15,54 +15,54 @@ use crate::base::dtype::DtypeSet;
 /// limits.unknown_keys = true;
 /// ```
 ///
-/// Every bound is inclusive: what is equal to it is accepted.
+/// Every bound is inclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Bytes of the header's text, without the 8 bytes of its length. Whatever is set here, a header
-    /// of about 4 GiB or more is refused, since positions in it are kept in 32 bits.
+    /// Bytes of the header's text, without the 8 bytes of its length. Headers of about 4 GiB or
+    /// more are always rejected, since positions in them are stored in 32 bits.
     pub header_bytes: u64,
-    /// Levels of nesting, counted from the header's own object as level 1, in values that are
-    /// skipped (those of unknown keys).
+    /// Levels of nesting in the values of unknown keys, which are skipped. The header's object is
+    /// level 1.
     pub depth: u8,
     /// Tensors in a file.
     pub tensors: u32,
     /// Keys of `__metadata__`.
     pub metadata_entries: u32,
-    /// Bytes of a tensor's name, decoded, as UTF-8.
+    /// Bytes of a tensor's name, decoded to UTF-8.
     pub name_bytes: u32,
-    /// Bytes of any other string that is a key or a property, decoded, as UTF-8: the keys of
-    /// `__metadata__` and of entries, dtypes, and strings in the values of unknown keys.
+    /// Bytes of any other key or property, decoded to UTF-8: the keys of `__metadata__` and of
+    /// entries, dtypes, and strings in the values of unknown keys.
     pub string_bytes: u32,
-    /// Bytes of a value in `__metadata__`, decoded, as UTF-8.
+    /// Bytes of a value in `__metadata__`, decoded to UTF-8.
     pub metadata_value_bytes: u32,
     /// Dimensions of a tensor.
     pub rank: u32,
-    /// Value of an integer: both `data_offsets`, and each dimension of a tensor that has elements.
+    /// The largest integer: in `data_offsets`, and as a dimension of a tensor that has elements.
     pub integer: u64,
-    /// Value of a dimension of a tensor that has no elements, such as `[0, 18446744073709551615]`.
+    /// The largest dimension of a tensor that has no elements, such as `[0, 18446744073709551615]`.
     pub empty_dimension: u64,
-    /// Dtypes that a tensor may have.
+    /// Dtypes that a tensor can have.
     pub dtypes: DtypeSet,
-    /// Elements that one call may widen to `f32`.
+    /// Elements that one call can widen to `f32`.
     pub dequant_elements: u64,
-    /// Accept white space before the header's `{`. The README says that a header must begin with
-    /// `{`; the reference accepts white space on purpose.
+    /// Accepts white space before the header's `{`. The README says that a header must begin with
+    /// `{`, but the reference accepts white space on purpose.
     pub leading_whitespace: bool,
-    /// Accept every JSON white space as padding after the header's `}`. The README allows only
-    /// spaces (0x20); the reference allows all.
+    /// Accepts any JSON white space as padding after the header's `}`. The README allows only
+    /// spaces (0x20), the reference allows all.
     pub any_padding: bool,
-    /// Accept keys other than `dtype`, `shape` and `data_offsets` in an entry, and skip their
-    /// values, which still have to be valid JSON. The README is silent, the schema beside it forbids
-    /// them, some writers add them and the reference ignores them.
+    /// Accepts keys other than `dtype`, `shape` and `data_offsets` in an entry and skips their
+    /// values, which must still be valid JSON. The README does not mention them, the JSON schema
+    /// next to it forbids them, some writers add them, and the reference ignores them.
     pub unknown_keys: bool,
-    /// Accept `"__metadata__": null` as no metadata. The README says that it is a map; MLX writes
-    /// null and the reference accepts it.
+    /// Accepts `"__metadata__": null` as no metadata. The README says that it is a map, but MLX
+    /// writes null and the reference accepts it.
     pub null_metadata: bool,
 }
 
 impl Limits {
-    /// Accepts what the reference implementation accepts of honest files. It is what
+    /// Accepts every honest file that the reference implementation accepts. This is what
     /// [`Limits::default`] returns.
     pub const DEFAULT: Limits = Limits {
         header_bytes: 100_000_000,
@@ -83,10 +83,10 @@ impl Limits {
         null_metadata: true,
     };
 
-    /// The format's README to the letter, with the default's bounds, the 64 dimensions of NumPy and
-    /// the integers of the JSON schema beside the README: at most 2^48 - 1. The dimensions of a
-    /// tensor without elements, which measure nothing, are bounded by 2^63 - 1 instead, the largest
-    /// that frameworks can hold.
+    /// Follows the format's README to the letter. Bounds are those of [`Limits::DEFAULT`], except
+    /// for NumPy's limit of 64 dimensions and integers of at most 2^48 - 1, from the JSON schema
+    /// next to the README. Dimensions of a tensor without elements can be up to 2^63 - 1, the
+    /// largest that frameworks support.
     pub const STRICT: Limits = Limits {
         rank: 64,
         integer: (1 << 48) - 1,
@@ -98,9 +98,8 @@ impl Limits {
         ..Limits::DEFAULT
     };
 
-    /// [`Limits::STRICT`] with bounds for services that take files from strangers: sizes that
-    /// honest models stay far below, and no dtypes smaller than a byte nor 8-bit floats unless asked
-    /// for.
+    /// [`Limits::STRICT`] with bounds for services that accept untrusted files. Honest models stay
+    /// far below them. Dtypes smaller than a byte and 8-bit floats are rejected.
     pub const TIGHT: Limits = Limits {
         header_bytes: 8 << 20,
         depth: 8,
@@ -117,50 +116,52 @@ impl Limits {
 }
 
 impl Default for Limits {
-    /// [`Limits::DEFAULT`].
+    /// Returns [`Limits::DEFAULT`].
     fn default() -> Self {
         Limits::DEFAULT
     }
 }
 
-/// What a reader of shard indexes accepts, and what it makes of an index whose shards do not fit it.
+/// What a reader of shard indexes accepts, including differences between an index and its shards.
 ///
-/// Every bound is inclusive: what is equal to it is accepted. Each shard has [`Limits`] besides.
+/// Every bound is inclusive. Each shard is also subject to [`Limits`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct IndexLimits {
-    /// Bytes of the index. Whatever is set here, one of about 4 GiB or more is refused.
+    /// Bytes of the index. Indexes of about 4 GiB or more are always rejected.
     pub bytes: u64,
-    /// Levels of nesting, counted from the index's own object as level 1, in values that are skipped.
+    /// Levels of nesting in values that are skipped. The index's object is level 1.
     pub depth: u8,
-    /// Tensors of the index.
+    /// Tensors in the index.
     pub tensors: u32,
-    /// Shards of the index.
+    /// Shards in the index.
     pub shards: u32,
-    /// Bytes of a tensor's name, decoded, as UTF-8.
+    /// Bytes of a tensor's name, decoded to UTF-8.
     pub name_bytes: u32,
-    /// Bytes of a shard's name, decoded, as UTF-8.
+    /// Bytes of a shard's name, decoded to UTF-8.
     pub shard_name_bytes: u32,
-    /// Bytes of any other string, decoded, as UTF-8.
+    /// Bytes of any other string, decoded to UTF-8.
     pub string_bytes: u32,
-    /// Accept shards in subfolders of the index's folder.
+    /// Accepts shards in subfolders of the index's folder.
     pub subfolders: bool,
-    /// Accept `./` before a shard's name.
+    /// Accepts `./` before a shard's name.
     pub dot_prefix: bool,
-    /// Accept a `weight_map` without tensors.
+    /// Accepts an empty `weight_map`.
     pub empty_weight_map: bool,
-    /// Accept `"metadata": null` as no metadata.
+    /// Accepts `"metadata": null` as no metadata.
     pub null_metadata: bool,
-    /// Accept a `total_size` that is no natural number, or not the sum of the tensors' bytes.
+    /// Accepts a `total_size` that is not a natural number, or not the sum of the tensors' sizes.
     pub any_total_size: bool,
-    /// Accept tensors in shards that the index does not list. They are no part of the model.
+    /// Accepts tensors in shards that the index does not list. They are not part of the model.
     pub unlisted_tensors: bool,
-    /// Accept a tensor that more than one shard has. The index tells which one counts.
+    /// Accepts a tensor that is present in more than one shard. The index decides which one is
+    /// used.
     pub tensors_in_two_shards: bool,
 }
 
 impl IndexLimits {
-    /// Accepts what loaders accept of honest indexes. It is what [`IndexLimits::default`] returns.
+    /// Accepts every honest index that common loaders accept. This is what [`IndexLimits::default`]
+    /// returns.
     pub const DEFAULT: IndexLimits = IndexLimits {
         bytes: 250_000_000,
         depth: 128,
@@ -178,7 +179,7 @@ impl IndexLimits {
         tensors_in_two_shards: true,
     };
 
-    /// Accepts an index only if it and its shards say exactly the same, in the plainest form.
+    /// Accepts an index only if it agrees exactly with its shards, and is in the plainest form.
     pub const STRICT: IndexLimits = IndexLimits {
         subfolders: false,
         dot_prefix: false,
@@ -192,7 +193,7 @@ impl IndexLimits {
 }
 
 impl Default for IndexLimits {
-    /// [`IndexLimits::DEFAULT`].
+    /// Returns [`IndexLimits::DEFAULT`].
     fn default() -> Self {
         IndexLimits::DEFAULT
     }

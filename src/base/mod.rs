@@ -1,9 +1,9 @@
-//! The first floor: bytes without panics, checked conversions, dtypes, limits, errors and their
-//! sentences, and how files of other formats are recognised.
+//! Floor 1: checked conversions, dtypes, limits, errors and their messages, and recognition of
+//! files in other formats.
 //!
 //! Nothing here knows JSON or the structure of the format.
 
-// In reading order: each module imports only those above it.
+// In reading order. Each module imports only modules above it.
 pub(crate) mod bare;
 pub(crate) mod convert;
 pub(crate) mod dtype;

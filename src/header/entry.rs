@@ -1,18 +1,18 @@
-//! What an entry of a header says of a tensor.
+//! A checked entry of a header.
 
 use crate::base::dtype::Dtype;
 use crate::json::text::Str;
 
-/// What an entry of a header says of a tensor. Its size is that of its dtype and shape.
+/// A tensor's entry in a header. `data_offsets` is known to match dtype and shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Entry<'a> {
     pub(crate) name: Str<'a>,
     pub(crate) dtype: Dtype,
-    /// Where the shape's `[` stands in the header's text.
+    /// The position of the shape's `[` in the header's text.
     pub(crate) shape: u32,
-    /// Begin and end of the data in the data region; the end may be outside.
+    /// The data's offsets in the data region. They can be beyond its end.
     pub(crate) begin: u64,
     pub(crate) end: u64,
-    /// Where `[` of data_offsets stands in the header's text.
+    /// The position of the `[` of `data_offsets` in the header's text.
     pub(crate) offsets: u32,
 }

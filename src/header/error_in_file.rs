@@ -1,4 +1,4 @@
-//! An error told with the names that stand in the file.
+//! An error with the names in the file that it is about.
 
 use core::fmt;
 
@@ -6,34 +6,34 @@ use crate::base::error::{Error, ErrorKind, Field, FRAME_BYTES};
 use crate::json::text::Text;
 use crate::json::tokenizer::Cursor;
 
-/// Characters of a name that a message shows.
+/// Characters of a name shown in a message.
 const SHOWN: usize = 120;
-/// Bytes within which a string that is not a name has to end to be shown.
+/// A string that is not a name is shown if it ends within this many bytes.
 const SUBJECT_BYTES: usize = 4096;
 
 impl Error {
-    /// The error as a sentence that names the tensor, read back from the file that it is about.
+    /// Returns the error with the tensor's name, read back from the file.
     ///
-    /// Names are shown with what is invisible or commands terminals escaped, and cut after 120
-    /// characters. Any bytes are fine; of another file than the error's, the name may be missing or
+    /// In messages, names are cut after 120 characters, and invisible and control characters are
+    /// escaped. If `file` is not the file that the error is about, the name can be missing or
     /// wrong.
     #[must_use]
     pub fn in_file<'b>(&self, file: &'b [u8]) -> ErrorInFile<'b> {
         self.in_part(file, 0)
     }
 
-    /// As [`Error::in_file`], given the header's text alone.
+    /// Like [`Error::in_file`], given only the header's text.
     #[must_use]
     pub fn in_header<'b>(&self, header: &'b [u8]) -> ErrorInFile<'b> {
         self.in_part(header, FRAME_BYTES)
     }
 
-    /// As [`Error::in_file`], given what stands from the byte `begin` of the file on.
+    /// Like [`Error::in_file`], given the part of the file that starts at the byte `begin`.
     fn in_part<'b>(&self, part: &'b [u8], begin: u64) -> ErrorInFile<'b> {
         let place = |byte: u64| usize::try_from(byte.checked_sub(begin)?).ok();
         let name = self.tensor().and_then(|span| {
             let len = usize::try_from(span.end.checked_sub(span.start)?).ok()?;
-            // With its closing quote.
+            // One more byte for the closing quote.
             string_at(part, place(span.start)?, len.saturating_add(1))
         });
         let subject = match self.kind() {
@@ -49,11 +49,12 @@ impl Error {
     }
 }
 
-/// The string whose first character, after the quote, stands at a position, if it ends within `len` bytes.
+/// Returns the string that starts, after its opening quote, at `start`, if it ends within `len`
+/// bytes.
 fn string_at(part: &[u8], start: usize, len: usize) -> Option<Text<'_>> {
     let quoted = part.get(start.checked_sub(1)?..)?;
     let quoted = quoted.get(..len.saturating_add(1)).unwrap_or(quoted);
-    // What follows the string need not be UTF-8.
+    // The bytes after the string might not be UTF-8.
     let valid = match core::str::from_utf8(quoted) {
         Ok(text) => text,
         Err(error) => core::str::from_utf8(quoted.get(..error.valid_up_to())?).ok()?,
@@ -62,23 +63,23 @@ fn string_at(part: &[u8], start: usize, len: usize) -> Option<Text<'_>> {
     Some(Text::in_header(valid, string))
 }
 
-/// An [`Error`] with the names it concerns. Its `Display` is one sentence.
+/// An [`Error`] with the names that it is about. `Display` writes one sentence.
 #[derive(Debug, Clone, Copy)]
 pub struct ErrorInFile<'b> {
     error: Error,
     name: Option<Text<'b>>,
-    /// The string at the error's byte, where the error is about that string.
+    /// The string at the error's position, if the error is about that string.
     subject: Option<Text<'b>>,
 }
 
 impl<'b> ErrorInFile<'b> {
-    /// The error itself.
+    /// Returns the error itself.
     #[must_use]
     pub fn error(&self) -> Error {
         self.error
     }
 
-    /// The name of the tensor concerned, where there is one.
+    /// Returns the tensor's name, if the error is about a tensor.
     #[must_use]
     pub fn tensor(&self) -> Option<Text<'b>> {
         self.name

@@ -1,15 +1,15 @@
-//! The fast path through an entry that is spelled as writers spell them.
+//! The fast path for entries in the usual spelling.
 //!
-//! How it works: whole words are compared (`"dtype":`, `"shape":`, `"data_offsets":`), nothing is
-//! noted for a message, and the only outcome besides an entry is `None`. That is returned at the
-//! first surprise: an error of any kind, a bound exceeded, an unknown key, an escape in a key or a
-//! dtype, the metadata, the end. The walk then reads the member again by the tokenizer, which knows
-//! what to say. So this file decides nothing: what it takes, the tokenizer takes with the same result,
-//! and `tests/spellings.rs` holds it to that.
+//! How it works: whole words are compared (`"dtype":`, `"shape":`, `"data_offsets":`), and nothing
+//! is recorded for error messages. The result is an entry, or `None` at anything unexpected: an
+//! error, an exceeded limit, an unknown key, an escape in a key or a dtype, the metadata, the end.
+//! The walk then reads the member again with the tokenizer, which finds the error. So this file
+//! decides nothing: whatever it accepts, the tokenizer accepts with the same result, which
+//! `tests/spellings.rs` checks.
 //!
-//! It is compiled twice: for headers without white space between tokens (`SPACED` is false), and for
-//! those with some where writers put it, that is after colons, commas and opening brackets and before
-//! closing ones. Keys may come in any order.
+//! It is compiled twice: for headers without white space between tokens (`SPACED` is false), and
+//! for headers with white space in the usual places: after colons, commas and opening brackets, and
+//! before closing brackets. Keys can be in any order.
 
 use crate::base::convert::to_u32;
 use crate::base::dtype::Dtype;
@@ -19,8 +19,8 @@ use crate::header::shape::Product;
 use crate::json::text::Str;
 use crate::json::tokenizer::Cursor;
 
-/// Takes the byte before a member of the header's object, the tensor's name and its entry, and gives
-/// back what is left.
+/// Takes the byte before a member of the header's object, the tensor's name and its entry. Returns
+/// the entry and the cursor after it.
 #[inline(always)]
 pub(crate) fn member<'a, const SPACED: bool>(
     json: Cursor<'a>,
@@ -41,23 +41,23 @@ pub(crate) fn member<'a, const SPACED: bool>(
     fast.field(&mut fields, limits)?;
     fast.close(b'}')?;
 
-    // Three fields, none of them twice, are all three.
+    // Three fields without duplicates are all three.
     let Fields { dtype, shape, elements, begin, end, offsets, .. } = fields;
     let needed = dtype.byte_len(elements).ok()?;
-    let right = end.checked_sub(begin) == Some(needed)
+    let valid = end.checked_sub(begin) == Some(needed)
         && end <= limits.integer
         && limits.dtypes.contains(dtype);
-    right.then_some((Entry { name, dtype, shape, begin, end, offsets }, fast.json))
+    valid.then_some((Entry { name, dtype, shape, begin, end, offsets }, fast.json))
 }
 
-/// The fields of an entry, as far as they have been seen.
+/// The fields of an entry that have been read so far.
 struct Fields {
     seen_dtype: bool,
     dtype: Dtype,
-    /// Where `[` stands; 0 until it has been seen.
+    /// The position of the `[`, or 0 if not yet seen.
     shape: u32,
     elements: u64,
-    /// Where `[` stands; 0 until it has been seen.
+    /// The position of the `[`, or 0 if not yet seen.
     offsets: u32,
     begin: u64,
     end: u64,
@@ -82,7 +82,7 @@ struct FastEntry<'a, const SPACED: bool> {
 }
 
 impl<'a, const SPACED: bool> FastEntry<'a, SPACED> {
-    /// Skips white space where there may be some.
+    /// Skips white space if the header has any between tokens.
     #[inline(always)]
     fn gap(&mut self) {
         if SPACED {
@@ -90,7 +90,7 @@ impl<'a, const SPACED: bool> FastEntry<'a, SPACED> {
         }
     }
 
-    /// Takes a byte, and white space after it.
+    /// Takes a byte and the white space after it.
     #[inline(always)]
     fn token(&mut self, byte: u8) -> Option<()> {
         let found = self.json.take(byte);
@@ -98,7 +98,7 @@ impl<'a, const SPACED: bool> FastEntry<'a, SPACED> {
         found.then_some(())
     }
 
-    /// Takes a key with its colon, and white space after it.
+    /// Takes a key, its colon, and the white space after it.
     #[inline(always)]
     fn key<const N: usize>(&mut self, key: &[u8; N]) -> bool {
         let found = self.json.take_word(key);
@@ -108,7 +108,7 @@ impl<'a, const SPACED: bool> FastEntry<'a, SPACED> {
         found
     }
 
-    /// Takes a closing bracket, and white space before it.
+    /// Takes a closing bracket and the white space before it.
     #[inline(always)]
     fn close(&mut self, byte: u8) -> Option<()> {
         self.gap();
@@ -118,19 +118,19 @@ impl<'a, const SPACED: bool> FastEntry<'a, SPACED> {
     #[inline(always)]
     fn name(&mut self, limits: &Limits) -> Option<Str<'a>> {
         let name = self.json.fast_string()?;
-        // With an escape it may be the metadata's key only if it begins like that.
-        let may_be_metadata = if name.escaped {
+        // A name with an escape can be `__metadata__` only if it begins with one of these.
+        let maybe_metadata = if name.escaped {
             matches!(name.raw, [b'_' | b'\\', ..])
         } else {
             name.raw == b"__metadata__"
         };
-        (!may_be_metadata && to_u32(name.raw.len()) <= limits.name_bytes).then_some(name)
+        (!maybe_metadata && to_u32(name.raw.len()) <= limits.name_bytes).then_some(name)
     }
 
-    /// Takes a key and its value, if it is one that has not been seen.
+    /// Takes a key that has not been seen yet, and its value.
     #[inline(always)]
     fn field(&mut self, fields: &mut Fields, limits: &Limits) -> Option<()> {
-        // A key that has been seen is not taken: what follows it is not another key's value.
+        // A duplicate key matches no branch, so the tokenizer reports it.
         if !fields.seen_dtype && self.key(b"\"dtype\":") {
             fields.seen_dtype = true;
             fields.dtype = Dtype::from_word(self.json.fast_short()?)?;

@@ -1,21 +1,21 @@
-//! The frame of a file: the length of its header, and the header's text.
+//! The frame of a file (the header's length) and the header's text.
 //!
 //! ```text
 //! 0        8                     8 + N                      end
 //! | N, LE  | header, N bytes      | data region              |
 //! ```
 //!
-//! N is compared with what there is, never added to first, and nothing is sized by it before.
+//! N is compared with the file's size before it is used in arithmetic or to size anything.
 
 use crate::base::convert::to_u64;
 use crate::base::error::{Error, ErrorKind, FRAME_BYTES};
 use crate::base::foreign::recognise;
 use crate::base::limits::Limits;
 
-/// The first 8 bytes of a file: how long its header is.
+/// The first 8 bytes of a file, which give the header's length.
 ///
-/// For files that are not in memory: read 8 bytes, make a `Frame`, read as many bytes of header as
-/// it tells, make a [`Header`] of them.
+/// For files that are not in memory: read 8 bytes, parse a `Frame`, read the
+/// [`header_range`](Frame::header_range), and create a [`Header`] from it.
 ///
 /// ```
 /// use safetensors_zero::{Frame, Header, Limits, Table, TensorSlot};
@@ -41,18 +41,18 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// Bytes of a frame.
+    /// The size of a frame in bytes.
     pub const LEN: usize = 8;
 
-    /// Reads the frame from the first bytes of a file that is `file_len` bytes long.
+    /// Parses the frame from the first bytes of a file that is `file_len` bytes long.
     ///
-    /// Eight bytes are enough; if more are given, the error on a file of another format is more
-    /// likely to name it. Takes constant time.
+    /// Eight bytes are enough. With more, the error for a file in another format is more likely to
+    /// name that format. Takes constant time.
     ///
     /// # Errors
     /// [`FileTooShort`](ErrorKind::FileTooShort), [`HeaderEmpty`](ErrorKind::HeaderEmpty),
     /// [`HeaderTooLarge`](ErrorKind::HeaderTooLarge),
-    /// [`HeaderTruncated`](ErrorKind::HeaderTruncated), or in place of these
+    /// [`HeaderTruncated`](ErrorKind::HeaderTruncated), or instead of these
     /// [`Foreign`](ErrorKind::Foreign).
     #[inline]
     pub fn parse(prefix: &[u8], file_len: u64, limits: &Limits) -> Result<Frame, Error> {
@@ -76,25 +76,25 @@ impl Frame {
         Err(foreign_or(prefix, Error::at_byte(kind, 0)))
     }
 
-    /// Bytes of the header.
+    /// Returns the header's length in bytes.
     #[must_use]
     pub fn header_len(&self) -> u64 {
         self.header_len
     }
 
-    /// Where the header stands in the file.
+    /// Returns the header's byte range in the file.
     #[must_use]
     pub fn header_range(&self) -> core::ops::Range<u64> {
         FRAME_BYTES..self.data_start()
     }
 
-    /// Where the data region begins in the file.
+    /// Returns the data region's offset in the file.
     #[must_use]
     pub fn data_start(&self) -> u64 {
         FRAME_BYTES.saturating_add(self.header_len)
     }
 
-    /// Bytes of the data region.
+    /// Returns the length of the data region in bytes.
     #[must_use]
     pub fn data_len(&self) -> u64 {
         self.data_len
@@ -103,8 +103,8 @@ impl Frame {
 
 /// The text of a header, and the length of the data it describes.
 ///
-/// It is known to be UTF-8, within the limit on its size, and to begin like a header. What it says
-/// is checked by those who read it: [`Table::parse`](crate::Table::parse) and [`Header::scan`].
+/// The text is known to be UTF-8, within the size limit, and to begin like a header. Its content is
+/// checked by [`Table::parse`](crate::Table::parse) and [`Header::scan`].
 #[derive(Debug, Clone, Copy)]
 pub struct Header<'a> {
     text: &'a str,
@@ -112,7 +112,7 @@ pub struct Header<'a> {
     limits: Limits,
 }
 
-/// What a [`Header`] holds, for those who need no copy of the limits.
+/// The content of a [`Header`], with borrowed limits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Parts<'l, 'a> {
     pub(crate) text: &'a str,
@@ -121,11 +121,11 @@ pub(crate) struct Parts<'l, 'a> {
 }
 
 impl<'l, 'a> Parts<'l, 'a> {
-    /// The header of a file that is in memory, and the file's data region.
+    /// Returns the header and the data region of a file in memory.
     #[inline]
     pub(crate) fn of_file(file: &'a [u8], limits: &'l Limits) -> Result<(Self, &'a [u8]), Error> {
         let Frame { header_len, data_len } = Frame::parse(file, to_u64(file.len()), limits)?;
-        // The frame has found this much in the file, so it fits a usize.
+        // The frame checked that the file in memory has this many bytes, so the length fits.
         let header_len = usize::try_from(header_len).unwrap_or(usize::MAX);
         let (text, data) = file
             .get(Frame::LEN..)
@@ -134,15 +134,15 @@ impl<'l, 'a> Parts<'l, 'a> {
         Ok((Parts { text: checked(text, limits)?, data_len, limits }, data))
     }
 
-    /// Where the data region begins in the file.
+    /// Returns the data region's offset in the file.
     pub(crate) fn data_start(&self) -> u64 {
         FRAME_BYTES.saturating_add(to_u64(self.text.len()))
     }
 }
 
 impl<'a> Header<'a> {
-    /// The header with this text (without the 8 bytes before it), of a file whose data region has
-    /// `data_len` bytes.
+    /// Creates a header from its text, without the 8 bytes before it, and the length of the file's
+    /// data region.
     ///
     /// Takes time linear in the text.
     ///
@@ -150,16 +150,16 @@ impl<'a> Header<'a> {
     /// [`HeaderEmpty`](ErrorKind::HeaderEmpty), [`HeaderTooLarge`](ErrorKind::HeaderTooLarge),
     /// [`InvalidUtf8`](ErrorKind::InvalidUtf8),
     /// [`LeadingWhitespace`](ErrorKind::LeadingWhitespace) under strict rules,
-    /// [`HeaderStart`](ErrorKind::HeaderStart), or in place of these
+    /// [`HeaderStart`](ErrorKind::HeaderStart), or instead of these
     /// [`Foreign`](ErrorKind::Foreign).
     pub fn new(text: &'a [u8], data_len: u64, limits: &Limits) -> Result<Header<'a>, Error> {
         Ok(Header { text: checked(text, limits)?, data_len, limits: *limits })
     }
 
-    /// The header of a file that is in memory, and the file's data region.
+    /// Returns the header and the data region of a file in memory.
     ///
     /// # Errors
-    /// As [`Frame::parse`] and [`Header::new`].
+    /// Those of [`Frame::parse`] and [`Header::new`].
     pub fn of_file(file: &'a [u8], limits: &Limits) -> Result<(Header<'a>, &'a [u8]), Error> {
         let (parts, data) = Parts::of_file(file, limits)?;
         Ok((Header { text: parts.text, data_len: parts.data_len, limits: *limits }, data))
@@ -169,26 +169,26 @@ impl<'a> Header<'a> {
         Parts { text: self.text, data_len: self.data_len, limits: &self.limits }
     }
 
-    /// The header's text, its padding included.
+    /// Returns the header's text, including its padding.
     #[must_use]
     pub fn text(&self) -> &'a str {
         self.text
     }
 
-    /// Where the data region begins in the file.
+    /// Returns the data region's offset in the file.
     #[must_use]
     pub fn data_start(&self) -> u64 {
         self.parts().data_start()
     }
 
-    /// Bytes of the data region.
+    /// Returns the length of the data region in bytes.
     #[must_use]
     pub fn data_len(&self) -> u64 {
         self.data_len
     }
 }
 
-/// The text of a header, if it is UTF-8, not too long, and begins like a header.
+/// Checks that a header's text is UTF-8, not too long, and begins like a header.
 #[inline]
 fn checked<'a>(text: &'a [u8], limits: &Limits) -> Result<&'a str, Error> {
     if to_u64(text.len()) <= header_limit(limits) && text.first() == Some(&b'{') {
@@ -199,7 +199,7 @@ fn checked<'a>(text: &'a [u8], limits: &Limits) -> Result<&'a str, Error> {
     check_unusual(text, limits)
 }
 
-/// As [`checked`], of a text that begins with white space, or what is wrong with it.
+/// Like [`checked`], for a text that begins with white space or is invalid.
 #[cold]
 #[inline(never)]
 fn check_unusual<'a>(text: &'a [u8], limits: &Limits) -> Result<&'a str, Error> {
@@ -216,7 +216,7 @@ fn check_unusual<'a>(text: &'a [u8], limits: &Limits) -> Result<&'a str, Error> 
         ([b'{' | b' ' | b'\t' | b'\n' | b'\r', ..], Ok(text)) => return Ok(text),
         ([found, ..], _) => Error::at(ErrorKind::HeaderStart { found: *found }, 0),
     };
-    // The file's first bytes: the length, which is the text's, and the text.
+    // The file's first bytes: the text's length and the text.
     let mut prefix = [0; 64];
     let file = len.to_le_bytes().into_iter().chain(text.iter().copied());
     for (place, byte) in prefix.iter_mut().zip(file) {
@@ -226,15 +226,15 @@ fn check_unusual<'a>(text: &'a [u8], limits: &Limits) -> Result<&'a str, Error> 
     Err(foreign_or(prefix.get(..given).unwrap_or_default(), error))
 }
 
-/// The bound on the header's size: that of the limits, and one that holds whatever these say.
-/// Positions in the header, and in the file as far as the header goes, fit 32 bits, with one value to
-/// spare.
+/// Returns the limit on the header's size, capped so that positions in the header, even counted from
+/// the start of the file, fit in 32 bits with one value to spare.
 pub(crate) fn header_limit(limits: &Limits) -> u64 {
     const MOST: u32 = u32::MAX - 9;
     limits.header_bytes.min(u64::from(MOST))
 }
 
-/// The error that the file is of another format, if its first bytes say so, else the error given.
+/// Returns [`ErrorKind::Foreign`] if the first bytes are those of another format, otherwise
+/// `error`.
 #[cold]
 fn foreign_or(prefix: &[u8], error: Error) -> Error {
     match recognise(prefix) {

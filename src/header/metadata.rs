@@ -1,4 +1,4 @@
-//! The `__metadata__` of a header: a map from strings to strings.
+//! A header's `__metadata__`: a map from strings to strings.
 
 use core::fmt;
 
@@ -8,27 +8,27 @@ use crate::base::limits::Limits;
 use crate::json::text::{Str, Text};
 use crate::json::tokenizer::Cursor;
 
-/// The free-form metadata of a file: strings by strings.
+/// A file's free-form metadata: a map from strings to strings.
 ///
-/// It borrows the header's text and is read back from there: it takes no memory, and everything
-/// takes time linear in its text.
+/// It borrows the header's text and is read back from there, so it takes no memory. Lookup and
+/// iteration take time linear in its text.
 #[derive(Clone, Copy)]
 pub struct Metadata<'a> {
     header: &'a str,
     place: Place,
 }
 
-/// Where the metadata stands in a header.
+/// The metadata's position in a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// What follows the `{`.
+    /// The position after the `{`.
     start: u32,
-    /// How many keys.
+    /// The number of keys.
     len: u32,
 }
 
 impl<'a> Metadata<'a> {
-    /// Takes the value of `__metadata__`: an object of strings, or null where the limits allow it.
+    /// Parses the value of `__metadata__`: an object of strings, or null if the limits allow it.
     pub(crate) fn parse(
         header: &'a str,
         json: &mut Cursor<'a>,
@@ -77,7 +77,7 @@ impl<'a> Metadata<'a> {
         Metadata { header, place }
     }
 
-    /// The text of the header that it stands in.
+    /// Returns the header's text.
     pub(crate) fn header(&self) -> &'a str {
         self.header
     }
@@ -86,38 +86,38 @@ impl<'a> Metadata<'a> {
         self.place
     }
 
-    /// Where its `{` stands in the header.
+    /// Returns the position of its `{` in the header.
     #[cfg(feature = "std")]
     pub(crate) fn begin(&self) -> usize {
         to_usize(self.place.start).saturating_sub(1)
     }
 
-    /// The keys and values in the header's order.
+    /// Returns an iterator over the keys and values in the header's order.
     #[must_use]
     pub fn iter(&self) -> MetadataIter<'a> {
         let text = self.header.get(to_usize(self.place.start)..).unwrap_or_default();
         MetadataIter { text, json: Cursor::new(text), left: self.place.len }
     }
 
-    /// The value of a key. Takes time linear in the metadata.
+    /// Returns the value of a key. Takes time linear in the metadata.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<Text<'a>> {
         self.iter().find_map(|(k, value)| (k == *key).then_some(value))
     }
 
-    /// How many keys there are.
+    /// Returns the number of keys.
     #[must_use]
     pub fn len(&self) -> usize {
         to_usize(self.place.len)
     }
 
-    /// Whether there are no keys.
+    /// Checks whether there are no keys.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.place.len == 0
     }
 
-    /// The keys as they stand in the header.
+    /// Returns an iterator over the keys, exactly as the header spells them.
     pub(crate) fn keys(&self) -> impl Iterator<Item = Str<'a>> + '_ {
         let offset = self.place.start;
         let mut iter = self.iter();
@@ -130,7 +130,7 @@ impl<'a> Metadata<'a> {
 
 impl fmt::Debug for Metadata<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Not by `debug_map`, which can panic.
+        // `debug_map` can panic.
         f.write_str("{")?;
         let mut separator = "";
         for (key, value) in self {
@@ -159,7 +159,7 @@ impl<'a> IntoIterator for &Metadata<'a> {
     }
 }
 
-/// The keys and values of [`Metadata`].
+/// An iterator over the keys and values of [`Metadata`].
 #[derive(Debug, Clone)]
 pub struct MetadataIter<'a> {
     text: &'a str,
@@ -168,7 +168,7 @@ pub struct MetadataIter<'a> {
 }
 
 impl<'a> MetadataIter<'a> {
-    /// The next key and value. The text was found valid when the metadata was parsed.
+    /// Returns the next key and value. The text is known to be valid.
     fn next_raw(&mut self) -> Option<(Str<'a>, Str<'a>)> {
         self.left = self.left.checked_sub(1)?;
         let pair = match self.json.fast_pair() {

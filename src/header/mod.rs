@@ -1,9 +1,9 @@
-//! The third floor, tokens to checked entries: the 8-byte frame, the walk over a header's entries with
-//! its fast path, shapes, and metadata.
+//! Floor 3, tokens to checked entries: the 8-byte frame, the walk over a header's entries with its
+//! fast path, shapes, and metadata.
 //!
-//! Each entry is checked on its own. Nothing here compares one entry with another.
+//! Each entry is checked on its own. Nothing here compares entries with each other.
 
-// In reading order: each module imports only those above it.
+// In reading order. Each module imports only modules above it.
 pub(crate) mod shape;
 pub(crate) mod frame;
 pub(crate) mod metadata;

@@ -1,4 +1,4 @@
-//! A tensor's shape of any rank, read back from where it stands.
+//! A tensor's shape of any rank, read back from the header.
 
 use core::fmt;
 
@@ -6,9 +6,9 @@ use crate::base::convert::{to_u64, to_usize};
 
 /// The dimensions of a tensor, outermost first.
 ///
-/// A shape borrows the header's text, or the slice that a caller made a view of, and reads the
-/// dimensions from there each time: it takes no memory and has no bound on the rank. Iteration and
-/// [`Shape::rank`] take time linear in the rank.
+/// A shape borrows the header's text, or the caller's slice, and reads the dimensions from there
+/// each time. It takes no memory, and the rank is not bounded. Iteration and [`Shape::rank`] take
+/// time linear in the rank.
 ///
 /// ```
 /// use safetensors_zero::{SafeTensors, TensorSlot};
@@ -27,14 +27,14 @@ pub struct Shape<'a>(Source<'a>);
 
 #[derive(Clone, Copy)]
 enum Source<'a> {
-    /// What follows the `[` of a shape that the walk over the header found valid.
+    /// The text after the `[` of a shape that the walk over the header has checked.
     Header(&'a [u8]),
     Slice(&'a [usize]),
     Wide(&'a [u64]),
 }
 
 impl<'a> Shape<'a> {
-    /// The shape whose `[` stands at the position in a valid header.
+    /// Creates the shape whose `[` is at this position of a valid header.
     #[inline]
     pub(crate) fn in_header(header: &'a str, position: u32) -> Self {
         match header.as_bytes().get(to_usize(position)..) {
@@ -43,26 +43,26 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// The shape of these dimensions.
+    /// Creates a shape from its dimensions.
     #[must_use]
     pub fn new(dimensions: &'a [usize]) -> Self {
         Shape(Source::Slice(dimensions))
     }
 
-    /// As [`Shape::new`], of dimensions that need not fit a `usize`.
+    /// Like [`Shape::new`], for dimensions that might not fit in a `usize`.
     #[must_use]
     pub fn wide(dimensions: &'a [u64]) -> Self {
         Shape(Source::Wide(dimensions))
     }
 
-    /// The dimensions, outermost first. They are `u64` on every machine: the header of a model may
-    /// be read where the model does not fit.
+    /// Returns an iterator over the dimensions, outermost first. They are `u64` on every machine,
+    /// so that headers of models that do not fit in memory can be read.
     #[must_use]
     pub fn iter(&self) -> Dimensions<'a> {
         Dimensions(self.0)
     }
 
-    /// How many dimensions there are. A scalar has none.
+    /// Returns the number of dimensions. A scalar has none.
     #[must_use]
     pub fn rank(&self) -> usize {
         match self.0 {
@@ -72,7 +72,7 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// The dimensions as an array, if there are `N` and each fits a `usize`.
+    /// Returns the dimensions as an array, if there are `N` and each fits in a `usize`.
     #[must_use]
     pub fn to_array<const N: usize>(&self) -> Option<[usize; N]> {
         let mut array = [0; N];
@@ -91,8 +91,8 @@ impl<'a> Shape<'a> {
         self.iter().map(|dimension| usize::try_from(dimension).unwrap_or(usize::MAX)).collect()
     }
 
-    /// The product of the dimensions: 1 for a scalar, 0 if any dimension is 0, `None` if it does not
-    /// fit 64 bits. The shape of a parsed tensor always has one.
+    /// Returns the product of the dimensions: 1 for a scalar, 0 if any dimension is 0, and `None`
+    /// if it does not fit in 64 bits, which is never the case for a parsed tensor.
     #[must_use]
     pub fn elements(&self) -> Option<u64> {
         let mut product = Product::default();
@@ -101,10 +101,10 @@ impl<'a> Shape<'a> {
     }
 }
 
-/// The product of dimensions, which a zero anywhere makes 0 however large the others are.
+/// A product of dimensions. It is 0 if any dimension is 0, however large the others are.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Product {
-    /// The product of those that are not zero, modulo 2^64.
+    /// The product of the nonzero dimensions, modulo 2^64.
     value: u64,
     overflow: bool,
     zero: bool,
@@ -128,7 +128,7 @@ impl Product {
         }
     }
 
-    /// `None` if 64 bits do not hold it.
+    /// Returns the product, or `None` if it does not fit in 64 bits.
     #[inline]
     pub(crate) fn get(&self) -> Option<u64> {
         if self.zero {
@@ -138,7 +138,7 @@ impl Product {
     }
 }
 
-/// The dimensions of a [`Shape`].
+/// An iterator over the dimensions of a [`Shape`].
 #[derive(Clone)]
 pub struct Dimensions<'a>(Source<'a>);
 
@@ -163,7 +163,7 @@ impl Iterator for Dimensions<'_> {
     }
 }
 
-/// Takes the next number of an array of natural numbers, and what stands before it.
+/// Takes the next number of an array of natural numbers, and everything before it.
 #[inline]
 fn next_number(text: &mut &[u8]) -> Option<u64> {
     loop {
@@ -226,7 +226,7 @@ impl<const N: usize> PartialEq<[usize; N]> for Shape<'_> {
 }
 
 impl fmt::Display for Shape<'_> {
-    /// `[2, 3]`, and `[]` for a scalar.
+    /// Writes the shape as `[2, 3]`, or `[]` for a scalar.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("[")?;
         let mut separator = "";
@@ -256,7 +256,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_back_every_spelling() {
+    fn reads_every_spelling() {
         let cases: [(&str, &[u64]); 5] = [
             ("[]", &[]),
             ("[ ]", &[]),
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn converts_to_arrays_of_its_rank_only() {
+    fn converts_only_to_arrays_of_its_rank() {
         let shape = Shape::in_header("[2,3]", 0);
         assert_eq!(shape.to_array(), Some([2, 3]));
         assert_eq!(shape.to_array::<1>(), None);

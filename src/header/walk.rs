@@ -1,7 +1,7 @@
-//! The walk over a header: what each entry says, checked on its own.
+//! The walk over a header's entries. Each entry is checked on its own.
 //!
-//! This is the one reader of the header's grammar. Whoever needs the entries (the table, the scan,
-//! the count) walks, and adds the checks between entries that it has the memory for.
+//! This is the only reader of the header's grammar. Its users (the table, the scan, the count) add
+//! the checks between entries that they have the memory for.
 
 use crate::base::bare::BARE_METAL;
 use crate::base::convert::{to_u32, to_usize};
@@ -20,11 +20,11 @@ use crate::json::tokenizer::{Cursor, SkipLimits};
 #[derive(Debug)]
 pub(crate) enum Item<'a> {
     Tensor(Entry<'a>),
-    /// `__metadata__`, `None` if it is null.
+    /// `__metadata__`, or `None` if it is null.
     Metadata(Option<Metadata<'a>>),
 }
 
-/// A walk over the members of a header's object, in their order.
+/// A walk over the members of a header's object, in order.
 #[derive(Debug, Clone)]
 pub(crate) struct Walk<'l, 'a> {
     json: Cursor<'a>,
@@ -33,8 +33,8 @@ pub(crate) struct Walk<'l, 'a> {
     state: State,
     tensors: u32,
     seen_metadata: bool,
-    /// Whether there is white space between tokens, as far as it was looked at. The fast path reads
-    /// either, this tells which one to try.
+    /// Whether the last member read by token had white space after its name. Selects the version of
+    /// the fast path.
     spaced: bool,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Walk<'l, 'a> {
 enum State {
     /// Before the object.
     Start,
-    /// After a member of it.
+    /// After a member.
     Member,
     /// After the object, or after an error.
     End,
@@ -62,14 +62,14 @@ impl<'l, 'a> Walk<'l, 'a> {
         }
     }
 
-    /// The position in the text of what follows the last member.
+    /// Returns the position in the text after the last member.
     #[cfg(feature = "std")]
     pub(crate) fn at(&self) -> usize {
         self.json.at()
     }
 
-    /// The next member, or `None` once the object has ended and nothing but padding follows. After
-    /// an error there is nothing more.
+    /// Returns the next member, or `None` if the object has ended and only padding follows. After
+    /// an error, returns `None`.
     #[inline(never)]
     pub(crate) fn next(&mut self) -> Result<Option<Item<'a>>, Error> {
         if let Some(entry) = self.next_fast() {
@@ -78,12 +78,12 @@ impl<'l, 'a> Walk<'l, 'a> {
         self.next_by_token()
     }
 
-    /// The next member, if it is a tensor whose entry is spelled as writers spell them.
+    /// Returns the next member if it is a tensor with an entry in the usual spelling.
     ///
-    /// For the one caller for whom every nanosecond counts: it goes into its loop.
+    /// Inlined into the loop of the one caller that needs the speed.
     #[inline(always)]
     pub(crate) fn next_fast(&mut self) -> Option<Entry<'a>> {
-        // 20 KB of code, wherever it goes.
+        // Takes 20 KB of code wherever it is inlined.
         if BARE_METAL {
             return None;
         }
@@ -107,7 +107,7 @@ impl<'l, 'a> Walk<'l, 'a> {
         Some(entry)
     }
 
-    /// Whether the object has ended, as writers end it: nothing but spaces follows.
+    /// Checks whether the object ends here, followed only by spaces.
     #[inline]
     pub(crate) fn has_ended(&mut self) -> bool {
         let ended = self.state == State::Member && self.json.is_closed();
@@ -117,7 +117,7 @@ impl<'l, 'a> Walk<'l, 'a> {
         ended
     }
 
-    /// The next member, whatever it is.
+    /// Returns the next member, read with the tokenizer.
     #[inline(never)]
     pub(crate) fn next_by_token(&mut self) -> Result<Option<Item<'a>>, Error> {
         let state = core::mem::replace(&mut self.state, State::End);
@@ -135,7 +135,7 @@ impl<'l, 'a> Walk<'l, 'a> {
             return Ok(None);
         }
         let name = self.json.key()?;
-        // More than the quote and the colon.
+        // More than the quote and the colon is white space.
         let name_end = to_usize(name.start).saturating_add(name.raw.len());
         self.spaced = self.json.at().saturating_sub(name_end) > 2;
         let item =
@@ -144,7 +144,7 @@ impl<'l, 'a> Walk<'l, 'a> {
         Ok(Some(item))
     }
 
-    /// Whether the string is this short one, however it is spelled.
+    /// Checks whether the decoded string is `short`.
     #[inline]
     fn is(&self, string: Str<'a>, short: &str) -> bool {
         if string.escaped {
@@ -235,7 +235,7 @@ impl<'l, 'a> Walk<'l, 'a> {
         Ok(dtype)
     }
 
-    /// A key that the format does not have.
+    /// Skips the value of an unknown key, if the limits allow it.
     #[cold]
     #[inline(never)]
     fn unknown(&mut self, key: Str<'a>) -> Result<(), Error> {
@@ -249,7 +249,7 @@ impl<'l, 'a> Walk<'l, 'a> {
         self.json.skip_value(skip)
     }
 
-    /// What follows the header's object: nothing but padding.
+    /// Checks that the header's object is followed only by padding.
     fn padding(&mut self) -> Result<(), Error> {
         loop {
             let kind = match self.json.peek() {
@@ -273,7 +273,7 @@ impl<'l, 'a> Walk<'l, 'a> {
     }
 }
 
-/// Fills the value of a key, which has to be there once.
+/// Sets the value of a key, which must not be set already.
 #[inline]
 fn set_once<T>(place: &mut Option<T>, value: T, key: Key, at: Str<'_>) -> Result<(), Error> {
     if place.is_some() {
@@ -367,7 +367,7 @@ impl Offsets {
     }
 }
 
-/// The rule that joins the three values of an entry.
+/// Checks that dtype, shape and `data_offsets` match.
 #[inline(never)]
 fn check_size(dtype: Dtype, shape: &ShapeValue, offsets: &Offsets) -> Result<(), Error> {
     let elements = shape.elements;

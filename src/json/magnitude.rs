@@ -1,15 +1,15 @@
-//! Whether a number is in the range of an `f64`, without computing it.
+//! Checks whether a number is in the range of `f64` without computing its value.
 
-/// How large a decimal number is, as far as it takes to compare it with the largest `f64`.
+/// The size of a decimal number, precise enough for a comparison with the largest `f64`.
 #[derive(Debug, Default)]
 pub(super) struct Magnitude {
-    /// The first 17 digits from the first that is not zero.
+    /// The first 17 significant digits.
     leading: u64,
-    /// How many digits that is.
+    /// How many digits `leading` has.
     count: u8,
-    /// The decimal exponent of the first of them; meaningless while there is none.
+    /// The decimal exponent of the first one. Meaningless while there is none.
     exponent: i64,
-    /// Zeros after the point, before the first digit that is not zero.
+    /// The digits after the decimal point up to the first significant one, which is counted too.
     zeros: i64,
 }
 
@@ -43,12 +43,12 @@ impl Magnitude {
         self.exponent = self.exponent.saturating_add(exponent);
     }
 
-    /// The largest `f64` is 1.7976931348623157e308.
+    /// Checks whether the number is at most the largest `f64`, 1.7976931348623157e308.
     pub(super) fn is_in_range(&self) -> bool {
         if self.count == 0 || self.exponent < 308 {
             return true;
         }
-        // 17 digits do not overflow.
+        // 17 digits fit in 64 bits.
         let leading = (self.count..17).fold(self.leading, |leading, _| leading.wrapping_mul(10));
         self.exponent == 308 && leading <= 17_976_931_348_623_157
     }

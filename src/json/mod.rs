@@ -1,9 +1,9 @@
-//! The second floor, bytes to tokens: a bounded pull tokenizer, and escaped strings that are compared
-//! and hashed without a buffer.
+//! Floor 2, bytes to tokens: a bounded pull tokenizer, and escaped strings that are compared and
+//! hashed without a buffer.
 //!
-//! Nothing here knows what a tensor is.
+//! Nothing here knows about tensors.
 
-// In reading order: each module imports only those above it.
+// In reading order. Each module imports only modules above it.
 pub(crate) mod text;
 mod magnitude;
 mod nesting;

@@ -1,6 +1,6 @@
-//! What is open while a value is skipped, in place of recursion.
+//! A stack of open brackets, which replaces recursion when a value is skipped.
 
-/// Which brackets are open, one bit a level: set for an object, clear for an array.
+/// The open brackets, one bit per level: set for an object, clear for an array.
 #[derive(Debug, Default)]
 pub(super) struct Nesting {
     /// The innermost level is the lowest bit of the first word.
@@ -9,7 +9,8 @@ pub(super) struct Nesting {
 }
 
 impl Nesting {
-    /// At most 255 times more than `pop`: the bound on depth is a `u8`.
+    /// Must be called at most 255 times more than `pop`, which holds since the depth limit is a
+    /// `u8`.
     pub(super) fn push(&mut self, object: bool) {
         let mut carry = u64::from(object);
         for word in &mut self.bits {
@@ -30,7 +31,7 @@ impl Nesting {
         self.depth = self.depth.saturating_sub(1);
     }
 
-    /// Whether the innermost open bracket is an object's.
+    /// Returns whether the innermost open bracket is an object's, or `None` if none is open.
     pub(super) fn top(&self) -> Option<bool> {
         let [first, ..] = self.bits;
         (self.depth > 0).then_some(first & 1 == 1)
@@ -43,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nesting_remembers_every_level() {
+    fn keeps_every_level() {
         let mut nesting = Nesting::default();
         let object = |level: u16| level % 3 == 0 || level % 7 == 2;
         for level in 0..255 {

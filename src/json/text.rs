@@ -1,4 +1,4 @@
-//! A JSON string as it stands in a header, used by its decoded characters without a buffer.
+//! A JSON string in a header, used as its decoded characters without a buffer.
 
 use core::cmp::Ordering;
 use core::fmt::{self, Write as _};
@@ -7,28 +7,28 @@ use core::hash::{Hash, Hasher};
 use crate::base::convert::{to_u32, to_u64, to_usize};
 use crate::base::error::{Error, ErrorKind, NameSpan, StringKind};
 
-/// A string as the tokenizer finds it, between its quotes. It is well-formed: every escape in it is
-/// one of JSON's and stands for a character.
+/// A string found by the tokenizer, without its quotes. It is well-formed: every escape is valid
+/// and represents a character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Str<'a> {
-    /// As it is spelled.
+    /// The spelling.
     pub(crate) raw: &'a [u8],
-    /// Where it stands in the text.
+    /// The position in the text.
     pub(crate) start: u32,
-    /// Whether there is an escape in it.
+    /// Whether the string has escapes.
     pub(crate) escaped: bool,
 }
 
 impl Str<'_> {
-    /// Where it stands, for a message.
+    /// Returns the position and length, for errors.
     pub(crate) fn span(&self) -> NameSpan {
         NameSpan { start: self.start, len: to_u32(self.raw.len()) }
     }
 
-    /// Refuses a string of more than `limit` bytes, decoded.
+    /// Checks that the decoded string has at most `limit` bytes.
     #[inline]
     pub(crate) fn check_len(&self, what: StringKind, limit: u32) -> Result<(), Error> {
-        // No spelling is shorter than what it spells.
+        // A spelling is never shorter than the decoded string.
         if to_u32(self.raw.len()) <= limit {
             return Ok(());
         }
@@ -42,46 +42,48 @@ impl Str<'_> {
 
 /// A string of a header: a tensor's name, a key or a value of `__metadata__`.
 ///
-/// It borrows the header's own spelling, in which characters may be escaped (`"a\u002eb"` is
-/// `a.b`), and behaves as the decoded string: equality, order, hash, length and display are of its
-/// characters. All of them take time linear in the string, and none needs memory.
+/// It borrows the header's spelling, in which characters can be escaped (`"a\u002eb"` is `a.b`),
+/// and behaves like the decoded string: equality, order, hash, length and display use the decoded
+/// characters. All of them take time linear in the string and no memory.
 ///
-/// `Display` writes the characters as they are. `Debug` writes them in quotes with control
-/// characters, bidirectional overrides and other invisible ones escaped, so that a hostile name can
-/// neither forge a line of a log nor command a terminal.
+/// `Display` writes the characters as they are. `Debug` writes them in quotes and escapes control
+/// characters, bidirectional overrides and other invisible characters, so that a hostile name
+/// cannot forge a line in a log or control a terminal.
 #[derive(Clone, Copy, Default)]
 pub struct Text<'a> {
-    /// Well-formed: every escape is one of JSON's and stands for a character.
+    /// The spelling, well-formed: every escape is valid and represents a character.
     raw: &'a str,
 }
 
 impl<'a> Text<'a> {
-    /// The string that the tokenizer found in a header.
+    /// Creates the text of a string that the tokenizer found in a header.
     #[inline]
     pub(crate) fn in_header(header: &'a str, string: Str<'_>) -> Self {
         Text::in_header_at(header, string.start, to_u32(string.raw.len()))
     }
 
-    /// The string that the tokenizer found in a header at this position, with this length.
+    /// Creates the text of a string that the tokenizer found in a header, from its position and
+    /// length.
     #[cfg_attr(not(target_os = "none"), inline)]
     pub(crate) fn in_header_at(header: &'a str, start: u32, len: u32) -> Self {
         let end = to_usize(start).saturating_add(to_usize(len));
         Text { raw: header.get(to_usize(start)..end).unwrap_or_default() }
     }
 
-    /// The string that is spelled so, or the rest of one: the spelling has been found well-formed.
+    /// Creates the text with this spelling, which is known to be well-formed. It can be the rest of
+    /// a string.
     pub(crate) fn of_spelling(raw: &'a str) -> Self {
         Text { raw }
     }
 
-    /// The spelling in the header: what stands between the quotes.
+    /// Returns the spelling in the header, between the quotes.
     #[inline]
     #[must_use]
     pub fn raw(&self) -> &'a str {
         self.raw
     }
 
-    /// The string, where its spelling has no escapes, which is nearly always.
+    /// Returns the string if its spelling has no escapes, which is nearly always the case.
     #[cfg_attr(not(target_os = "none"), inline)]
     #[must_use]
     pub fn as_str(&self) -> Option<&'a str> {
@@ -91,25 +93,26 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// The decoded characters.
+    /// Returns an iterator over the decoded characters.
     #[must_use]
     pub fn chars(&self) -> Chars<'a> {
         Chars { rest: self.raw }
     }
 
-    /// Bytes of the decoded string, as UTF-8.
+    /// Returns the length of the decoded string in bytes of UTF-8.
     #[must_use]
     pub fn len(&self) -> usize {
         decoded_len(self.raw)
     }
 
-    /// Whether the string has no characters.
+    /// Checks whether the string is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.raw.is_empty()
     }
 
-    /// The order of this string and another, by characters, which is the order of their bytes too.
+    /// Compares the decoded string with another, by characters, which is also the order of their
+    /// bytes.
     pub(crate) fn cmp_str(&self, other: &str) -> Ordering {
         match self.as_str() {
             Some(plain) => plain.cmp(other),
@@ -117,11 +120,11 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Writes the decoded string into the buffer's beginning, as UTF-8, and returns it from there.
+    /// Writes the decoded string as UTF-8 to the start of the buffer, and returns it.
     ///
     /// # Errors
-    /// [`ErrorKind::BufferLength`] with the length needed, if the buffer is shorter than that. What
-    /// the buffer then holds is unspecified.
+    /// [`ErrorKind::BufferLength`] with the length needed, if the buffer is too short. The buffer's
+    /// content is then unspecified.
     pub fn copy_to<'b>(&self, buffer: &'b mut [u8]) -> Result<&'b str, Error> {
         let mut len: usize = 0;
         each_byte(self.raw.as_bytes(), |byte| {
@@ -137,7 +140,8 @@ impl<'a> Text<'a> {
         Ok(core::str::from_utf8(written).unwrap_or_default())
     }
 
-    /// The string: borrowed where its spelling has no escapes, else decoded into a new `String`.
+    /// Returns the string: borrowed if its spelling has no escapes, otherwise decoded to a new
+    /// `String`.
     #[cfg(feature = "alloc")]
     #[must_use]
     pub fn to_cow(&self) -> alloc::borrow::Cow<'a, str> {
@@ -148,14 +152,14 @@ impl<'a> Text<'a> {
     }
 }
 
-/// Bytes, as UTF-8, of the string that is spelled so.
+/// Returns the length in bytes of UTF-8 of the string with this spelling.
 pub(crate) fn decoded_len(raw: &str) -> usize {
     let mut len: usize = 0;
     each_byte(raw.as_bytes(), |_| len = len.wrapping_add(1));
     len
 }
 
-/// Gives the bytes of the string that is spelled so, one after another.
+/// Calls `byte` with each byte of the string with this spelling.
 #[inline]
 pub(crate) fn each_byte(raw: &[u8], mut byte: impl FnMut(u8)) {
     let mut rest = raw;
@@ -174,8 +178,8 @@ pub(crate) fn each_byte(raw: &[u8], mut byte: impl FnMut(u8)) {
     }
 }
 
-/// Decodes a string into a buffer, if that has eight bytes more than the string's spelling, by which
-/// plain bytes can be copied eight at a time.
+/// Decodes a string into a buffer. Returns `None` unless the buffer is at least eight bytes longer
+/// than the spelling, which allows for copying eight bytes at a time.
 #[inline]
 pub(crate) fn decode_into<'b>(raw: &[u8], buffer: &'b mut [u8]) -> Option<&'b [u8]> {
     if buffer.len() < raw.len().saturating_add(8) {
@@ -203,7 +207,7 @@ pub(crate) fn decode_into<'b>(raw: &[u8], buffer: &'b mut [u8]) -> Option<&'b [u
     buffer.get(..len)
 }
 
-/// How many bytes come before the first backslash.
+/// Returns the number of bytes before the first backslash.
 #[inline]
 fn plain_bytes(word: [u8; 8]) -> usize {
     let difference = u64::from_le_bytes(word) ^ 0x5c5c_5c5c_5c5c_5c5c;
@@ -211,7 +215,7 @@ fn plain_bytes(word: [u8; 8]) -> usize {
     to_usize((backslashes & 0x8080_8080_8080_8080).trailing_zeros() >> 3)
 }
 
-/// Writes a character as UTF-8, and tells how many bytes it takes.
+/// Writes a character as UTF-8, and returns its length in bytes.
 #[inline]
 fn put(c: char, buffer: &mut [u8]) -> Option<usize> {
     if let Ok(ascii @ 0..=0x7f) = u8::try_from(c) {
@@ -224,7 +228,7 @@ fn put(c: char, buffer: &mut [u8]) -> Option<usize> {
     Some(len)
 }
 
-/// The character of an escape whose backslash has been taken, and how many bytes more it has.
+/// Decodes an escape, given without its backslash. Returns the character and the length taken.
 #[cfg_attr(not(target_os = "none"), inline(always))]
 fn unescape(rest: &[u8]) -> (char, usize) {
     let c = match rest {
@@ -250,31 +254,31 @@ fn unescape(rest: &[u8]) -> (char, usize) {
     (c, 1)
 }
 
-/// The character of a number; of those that are none, of which no well-formed string has one, that
-/// which stands for such.
+/// Returns the character with this code point, or U+FFFD if there is none. Well-formed strings have
+/// only valid code points.
 fn replaced(value: u32) -> char {
     char::from_u32(value).unwrap_or(char::REPLACEMENT_CHARACTER)
 }
 
-/// The number that four hexadecimal digits are, all four at a time.
+/// Parses four hexadecimal digits at once. Returns `None` if any of them is not one.
 #[inline]
 pub(crate) fn hex_digits(digits: [u8; 4]) -> Option<u32> {
     const EACH: u32 = 0x0101_0101;
     let each = |byte: u32| EACH.wrapping_mul(byte);
     let digits = u32::from_be_bytes(digits);
-    // One in every byte that is a letter, if it is a digit of either kind.
+    // 1 in every byte that is a letter, provided that it is a hexadecimal digit.
     let letter = (digits >> 6) & EACH;
     let low = digits & each(0x0f);
     let value = low.wrapping_add(letter.wrapping_mul(9));
-    // The upper half of a byte is 3, or 4 or 6 in a letter; the lower is at most 9, or from 1 to 6.
+    // A digit's upper half is 3 and its lower half at most 9. A letter's are 4 or 6, and 1 to 6.
     let upper = digits & each(0xf0) & !letter.wrapping_mul(0x20);
-    let right = upper == each(0x30).wrapping_add(letter.wrapping_mul(0x10))
+    let valid = upper == each(0x30).wrapping_add(letter.wrapping_mul(0x10))
         && low.wrapping_add(each(6)).wrapping_add(letter.wrapping_mul(3)) & each(0x10) == 0
         && (low | each(0x10)).wrapping_sub(letter) & each(0x10) == each(0x10);
-    right.then_some(from_nibbles(value))
+    valid.then_some(from_nibbles(value))
 }
 
-/// The number that four hexadecimal digits are, if they are any.
+/// Parses four bytes that are known to be hexadecimal digits.
 #[inline]
 fn hex_value(digits: [u8; 4]) -> u32 {
     let digits = u32::from_be_bytes(digits);
@@ -282,21 +286,21 @@ fn hex_value(digits: [u8; 4]) -> u32 {
     from_nibbles((digits & 0x0f0f_0f0f).wrapping_add(letter.wrapping_mul(9)))
 }
 
-/// The number whose four hexadecimal digits are the bytes of this one.
+/// Combines four bytes, each the value of a hexadecimal digit, into a number.
 #[inline]
 fn from_nibbles(value: u32) -> u32 {
     let pairs = value | value >> 4;
     pairs >> 8 & 0xff00 | pairs & 0x00ff
 }
 
-/// The decoded characters of a [`Text`].
+/// An iterator over the decoded characters of a [`Text`].
 #[derive(Debug, Clone)]
 pub struct Chars<'a> {
     rest: &'a str,
 }
 
 impl<'a> Chars<'a> {
-    /// The spelling of what is left.
+    /// Returns the spelling of the remaining characters.
     pub(crate) fn rest(&self) -> &'a str {
         self.rest
     }
@@ -326,7 +330,6 @@ impl Iterator for Chars<'_> {
 impl PartialEq<str> for Text<'_> {
     #[cfg_attr(not(target_os = "none"), inline)]
     fn eq(&self, other: &str) -> bool {
-        // Without a backslash the spelling is the string; with one, it is longer than the string.
         match self.as_str() {
             Some(plain) => plain == other,
             None => self.chars().eq(other.chars()),
@@ -354,7 +357,7 @@ impl PartialEq for Text<'_> {
 impl Eq for Text<'_> {}
 
 impl Ord for Text<'_> {
-    /// By characters, which is the order of the decoded strings' bytes as well.
+    /// Compares by decoded characters, which is also the order of the decoded strings' bytes.
     fn cmp(&self, other: &Self) -> Ordering {
         match other.as_str() {
             Some(plain) => self.cmp_str(plain),
@@ -394,13 +397,13 @@ impl fmt::Debug for Text<'_> {
 }
 
 impl Text<'_> {
-    /// Writes at most `most` characters as `Debug` does, and an ellipsis for those left out.
+    /// Writes at most `most` characters as `Debug` does, and an ellipsis if there are more.
     pub(crate) fn fmt_quoted(&self, f: &mut fmt::Formatter<'_>, most: usize) -> fmt::Result {
         write_quoted(f, self.chars(), most)
     }
 }
 
-/// A string of the caller's, displayed as `Debug` displays a [`Text`].
+/// Displays a string as `Debug` displays a [`Text`].
 #[cfg(feature = "alloc")]
 pub(crate) struct Quoted<'q>(pub(crate) &'q str);
 
@@ -434,9 +437,9 @@ fn write_quoted(
     f.write_char('"')
 }
 
-/// Characters that nobody sees, that move a cursor, or that change how their neighbours look:
-/// control and format characters, separators, private use and noncharacters. Not from `core`'s own
-/// escaping, whose tables weigh kilobytes, and which leaves some of these as they are.
+/// Checks whether a character is invisible, moves the cursor, or changes how its neighbours look:
+/// control and format characters, separators, private use and noncharacters. `core`'s own escaping
+/// is not used, since its tables take kilobytes and it leaves some of these characters unescaped.
 fn is_hidden(c: char) -> bool {
     matches!(
         c,
@@ -481,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn is_the_decoded_string() {
+    fn behaves_like_the_decoded_string() {
         let cases = [
             ("", ""),
             ("model.weight", "model.weight"),
@@ -515,7 +518,7 @@ mod tests {
     }
 
     #[test]
-    fn hexadecimal_digits_are_these_and_no_others() {
+    fn hex_digits_accepts_exactly_hexadecimal_digits() {
         for byte in 0..=255_u8 {
             for place in 0..4 {
                 let mut digits = *b"a0F9";
@@ -529,7 +532,7 @@ mod tests {
     }
 
     #[test]
-    fn debug_shows_what_would_hide() {
+    fn debug_escapes_invisible_characters() {
         assert_eq!(format!("{:?}", text("it's")), "\"it's\"");
         assert_eq!(format!("{:?}", text(r"\u001b[31m\n\u202e")), r#""\u{1b}[31m\n\u{202e}""#);
         assert_eq!(format!("{:?}", text(r#"\"\\\u0000"#)), r#""\"\\\0""#);

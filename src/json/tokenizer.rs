@@ -1,13 +1,14 @@
-//! A bounded pull tokenizer for JSON: structure, strings, natural numbers, and values skipped
-//! whole. It knows no format, allocates nothing and does not recurse.
+//! A bounded pull tokenizer for JSON: structure, strings, natural numbers, and skipping of whole
+//! values. It does not know the format, allocate or recurse.
 //!
-//! How this file works: a [`Cursor`] holds what is left of a text that is known to be UTF-8. Every
-//! step looks at the first bytes of that rest by slice patterns, which cannot be out of bounds, and
-//! replaces it by a shorter one. So no step can panic, every loop ends, and time is linear. What to
-//! keep: no index arithmetic, and no step that looks at a byte more than a constant number of times.
+//! How this file works: a [`Cursor`] holds the rest of a text that is known to be UTF-8. Each step
+//! matches the first bytes of the rest with slice patterns, which cannot be out of bounds, and
+//! replaces the rest with a shorter one. So no step can panic, every loop ends, and time is linear.
+//! Keep it this way: no index arithmetic, and no step that looks at a byte more than a constant
+//! number of times.
 //!
-//! JSON here is RFC 8259 with what its parsers agree on: a string is characters (no lone
-//! surrogates), a number is within the range of an `f64`, nesting has a bound.
+//! JSON is RFC 8259, with the restrictions that parsers agree on: strings have no unpaired
+//! surrogates, numbers are in the range of `f64`, and nesting is bounded.
 
 use crate::base::bare::BARE_METAL;
 use crate::base::convert::{to_u32, to_usize};
@@ -21,22 +22,22 @@ use crate::json::words::{
     ONES,
 };
 
-/// The bounds on a value that is skipped.
+/// The limits for skipping a value.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SkipLimits {
-    /// Levels of nesting, those that are open already included.
+    /// Levels of nesting, including those already open.
     pub(crate) depth: u8,
-    /// Levels that are open already.
+    /// Levels already open.
     pub(crate) open: u8,
     /// Bytes of a string, decoded.
     pub(crate) string_bytes: u32,
 }
 
-/// What is left of a text.
+/// A position in a JSON text, as the rest of the text.
 #[derive(Debug, Clone)]
 pub(crate) struct Cursor<'a> {
     rest: &'a [u8],
-    /// Length of the whole text.
+    /// The length of the whole text.
     len: usize,
 }
 
@@ -45,10 +46,10 @@ impl<'a> Cursor<'a> {
         Cursor { rest: text.as_bytes(), len: text.len() }
     }
 
-    /// The position in the text of what comes next.
+    /// Returns the position of the next byte in the text.
     #[inline]
     pub(crate) fn at(&self) -> usize {
-        // Never wraps: the rest is a part of the text.
+        // Never wraps, since the rest is part of the text.
         self.len.wrapping_sub(self.rest.len())
     }
 
@@ -57,7 +58,7 @@ impl<'a> Cursor<'a> {
         self.rest.first().copied()
     }
 
-    /// Whether nothing is left but a closing brace and spaces.
+    /// Checks whether only a closing brace and spaces are left.
     #[inline]
     pub(crate) fn is_closed(&self) -> bool {
         matches!(self.rest, [b'}', padding @ ..] if padding.iter().all(|byte| *byte == b' '))
@@ -68,7 +69,7 @@ impl<'a> Cursor<'a> {
         Error::at(kind, self.at())
     }
 
-    /// The error that something else is here than what has to be.
+    /// Returns the error that the next byte is not what is expected.
     #[cold]
     pub(crate) fn unexpected(&self, expected: Expected) -> Error {
         self.error(match self.peek() {
@@ -77,7 +78,7 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// The error that the value here is of another type than the field's.
+    /// Returns the error that the next value has the wrong type for the field.
     #[cold]
     pub(crate) fn wrong_type(&self, field: Field) -> Error {
         let found = match self.peek() {
@@ -92,7 +93,7 @@ impl<'a> Cursor<'a> {
         self.error(ErrorKind::WrongType { field, found })
     }
 
-    /// Skips the four white-space characters of JSON.
+    /// Skips JSON's four white-space characters.
     #[inline]
     pub(crate) fn skip_whitespace(&mut self) {
         if !matches!(self.rest, [first, ..] if *first > b' ') {
@@ -100,7 +101,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Skips white space, at little cost where there is none, a space, or a line feed and spaces.
+    /// Skips white space. Fast for none, for a single space, and for a line feed and spaces.
     #[inline(always)]
     pub(crate) fn fast_gap(&mut self) {
         let rest = match self.rest {
@@ -114,7 +115,7 @@ impl<'a> Cursor<'a> {
         };
     }
 
-    /// Takes the byte if it comes next.
+    /// Takes the byte if it is next, and returns whether it was.
     #[inline(always)]
     pub(crate) fn take(&mut self, byte: u8) -> bool {
         match self.rest {
@@ -126,7 +127,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Takes the word if it comes next.
+    /// Takes the word if it is next, and returns whether it was.
     #[inline(always)]
     pub(crate) fn take_word<const N: usize>(&mut self, word: &[u8; N]) -> bool {
         match self.rest.split_first_chunk() {
@@ -138,7 +139,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Takes the byte, after white space, or fails.
+    /// Skips white space and takes the byte, or fails.
     #[inline]
     pub(crate) fn expect(&mut self, byte: u8, expected: Expected) -> Result<(), Error> {
         self.skip_whitespace();
@@ -149,8 +150,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// After an element of an object or array: takes the comma that another one follows, or the
-    /// bracket that closes it, and tells whether it was the comma.
+    /// Takes the comma or the closing bracket after an element of an object or array. Returns
+    /// whether it was a comma.
     #[cfg_attr(not(target_os = "none"), inline)]
     pub(crate) fn comma_or(&mut self, close: u8) -> Result<bool, Error> {
         self.skip_whitespace();
@@ -175,7 +176,7 @@ impl<'a> Cursor<'a> {
         Ok(key)
     }
 
-    /// Takes a string, as the value of a field.
+    /// Takes a string as the value of a field.
     #[inline]
     pub(crate) fn string(&mut self, field: Field) -> Result<Str<'a>, Error> {
         if self.take(b'"') {
@@ -185,7 +186,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Takes what follows the opening quote of a string, and its closing quote.
+    /// Takes the rest of a string after its opening quote.
     #[inline]
     fn string_body(&mut self) -> Result<Str<'a>, Error> {
         let start = to_u32(self.at());
@@ -211,7 +212,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Takes a string, if one comes next and is well-formed.
+    /// Takes a string if one is next and it is well-formed.
     #[inline(always)]
     pub(crate) fn fast_string(&mut self) -> Option<Str<'a>> {
         let [b'"', body @ ..] = self.rest else { return None };
@@ -229,8 +230,8 @@ impl<'a> Cursor<'a> {
         Some(Str { raw: body.get(..len)?, start, escaped })
     }
 
-    /// Takes a key and the string that is its value, if they come next, are well-formed, and have no
-    /// white space between them but a space after the colon.
+    /// Takes a key and its string value if they are next, well-formed, and have no white space
+    /// between them except a space after the colon.
     #[inline]
     pub(crate) fn fast_pair(&mut self) -> Option<(Str<'a>, Str<'a>)> {
         if BARE_METAL {
@@ -247,7 +248,7 @@ impl<'a> Cursor<'a> {
         Some((key, value))
     }
 
-    /// Takes a natural number, if one comes next, with at most 19 digits and eight bytes or more left.
+    /// Takes a natural number if one is next, with at most 19 digits and at least eight bytes left.
     #[inline(always)]
     pub(crate) fn fast_natural(&mut self) -> Option<u64> {
         let [first @ b'0'..=b'9', rest @ ..] = self.rest else { return None };
@@ -259,7 +260,7 @@ impl<'a> Cursor<'a> {
             return None;
         }
         let digits = u64::from_le_bytes(*self.rest.first_chunk()?) ^ 0x3030_3030_3030_3030;
-        // The high bit of every byte above 9, up to the first such.
+        // Sets the high bit of every byte above 9. Exact up to the first one.
         let others = (digits.wrapping_add(0x7676_7676_7676_7676) | digits) & HIGH;
         if others == 0 {
             let mut value = eight_digits(digits);
@@ -278,25 +279,25 @@ impl<'a> Cursor<'a> {
         Some(eight_digits(digits << (64_u32.wrapping_sub(bits) & 63)))
     }
 
-    /// Takes a string of at most seven bytes without escapes, if one comes next, and gives them and the
-    /// closing quote as a little-endian number. Eight bytes have to follow the opening quote.
+    /// Takes a string of at most seven bytes if one is next, and returns its spelling and closing
+    /// quote as a little-endian number. At least eight bytes must follow the opening quote.
     #[inline(always)]
     pub(crate) fn fast_short(&mut self) -> Option<u64> {
         let [b'"', body @ ..] = self.rest else { return None };
         let word = u64::from_le_bytes(*body.first_chunk()?);
         let quote = bytes_below(word ^ 0x2222_2222_2222_2222, ONES) & HIGH;
-        // Bits before the quote; with a backslash among them it is no spelling that anybody asks for.
+        // Bits before the quote. A string with a backslash matches none of the callers' spellings.
         let bits = quote.trailing_zeros() & 0x38;
         let len = to_usize(bits >> 3);
         if quote == 0 {
             return None;
         }
         self.rest = body.get(len.wrapping_add(1)..)?;
-        // The quote stays, or NUL bytes before it would be as if they were not there.
+        // The quote is kept so that NUL bytes before it are not lost.
         Some(word & u64::MAX >> (56_u32.wrapping_sub(bits) & 63))
     }
 
-    /// Takes an escape, or the two that make a surrogate pair.
+    /// Takes an escape, or the two of a surrogate pair.
     #[inline]
     fn escape(&mut self) -> Result<(), Error> {
         match self.rest {
@@ -315,7 +316,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Takes an escape that may be the first of a pair, or not one at all.
+    /// Takes a surrogate pair, or returns the error for an invalid escape.
     #[cold]
     fn surrogates(&mut self) -> Result<(), Error> {
         let lone = self.error(ErrorKind::LoneSurrogate);
@@ -353,7 +354,7 @@ impl<'a> Cursor<'a> {
         Err(self.unexpected(Expected::HexDigits))
     }
 
-    /// Takes a natural number written in digits alone, as the value of a field.
+    /// Takes a natural number in plain digits as the value of a field.
     #[cfg_attr(not(target_os = "none"), inline)]
     pub(crate) fn natural(&mut self, field: Field) -> Result<u64, Error> {
         let before = self.clone();
@@ -379,7 +380,7 @@ impl<'a> Cursor<'a> {
         Ok(value)
     }
 
-    /// Which rule is broken by what stands here in place of a natural number.
+    /// Returns the error for a value that is not a valid natural number.
     #[cold]
     fn not_natural(mut self, field: Field) -> Error {
         if !matches!(self.peek(), Some(b'-' | b'0'..=b'9')) {
@@ -397,7 +398,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Takes a number of any form, and checks that an `f64` can hold its magnitude.
+    /// Takes any number, and checks that it is in the range of `f64`.
     fn number(&mut self) -> Result<(), Error> {
         let begin = self.at();
         self.take(b'-');
@@ -445,7 +446,7 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// Takes `true`, `false` or `null`, whichever is asked for.
+    /// Takes `literal`: `true`, `false` or `null`.
     pub(crate) fn literal(&mut self, literal: &[u8]) -> Result<(), Error> {
         match self.rest.strip_prefix(literal) {
             Some(rest) => {
@@ -456,7 +457,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Takes a value of any type, after white space.
+    /// Skips white space and a value of any type.
     pub(crate) fn skip_value(&mut self, limits: SkipLimits) -> Result<(), Error> {
         let mut nesting = Nesting::default();
         loop {
@@ -490,7 +491,7 @@ impl<'a> Cursor<'a> {
                 Some(b'n') => self.literal(b"null")?,
                 _ => return Err(self.unexpected(Expected::Value)),
             }
-            // A value has ended; so may what it is in.
+            // A value has ended. What contains it may end as well.
             loop {
                 let Some(object) = nesting.top() else { return Ok(()) };
                 if self.comma_or(if object { b'}' } else { b']' })? {
@@ -514,7 +515,7 @@ mod tests {
 
     const LIMITS: SkipLimits = SkipLimits { depth: 128, open: 0, string_bytes: u32::MAX };
 
-    /// The verdict on a text that has to be one value.
+    /// Checks that a text is a single value.
     fn check(text: &str) -> Result<(), Error> {
         let mut cursor = Cursor::new(text);
         cursor.skip_value(LIMITS)?;
@@ -525,14 +526,14 @@ mod tests {
         }
     }
 
-    /// `serde_json` reads numbers of many digits in ways of its own, so what it says of the range is
-    /// taken from a `Value`, as the reference does.
+    /// Checks the same with `serde_json`. Its range check for numbers depends on the target type,
+    /// so this parses to a `Value`, as the reference does.
     fn serde(text: &str) -> bool {
         serde_json::from_str::<serde_json::Value>(text).is_ok()
     }
 
     #[test]
-    fn agrees_with_serde_json_on_every_form_of_token() {
+    fn agrees_with_serde_json_on_every_kind_of_token() {
         let tokens = [
             "",
             " ",
@@ -635,7 +636,7 @@ mod tests {
     }
 
     #[test]
-    fn depth_is_bounded_to_the_level() {
+    fn enforces_the_depth_limit_exactly() {
         let nested =
             |open: &str, close: &str, levels| open.repeat(levels) + "0" + &close.repeat(levels);
         for (open, close) in [("[", "]"), ("[{\"a\":", "}]"), ("{\"a\":[", "]}")] {
@@ -650,7 +651,7 @@ mod tests {
     }
 
     #[test]
-    fn naturals_are_exact_and_say_what_is_wrong() {
+    fn natural_numbers_are_exact_and_errors_specific() {
         let natural = |text| Cursor::new(text).natural(Field::Offset);
         assert_eq!(natural("0"), Ok(0));
         assert_eq!(natural("18446744073709551615,"), Ok(u64::MAX));

@@ -1,9 +1,9 @@
-//! Looking at eight bytes at a time: what may be skipped, and the number that digits are.
+//! Scanning and number parsing, eight or sixteen bytes at a time.
 
 use crate::base::convert::to_usize;
 use crate::json::text::hex_digits;
 
-/// What is left after some spaces.
+/// Skips spaces, and returns the rest. Fewer than eight bytes at the end are not examined.
 #[inline(always)]
 pub(super) fn without_spaces(mut rest: &[u8]) -> &[u8] {
     while let Some((word, after)) = rest.split_first_chunk() {
@@ -16,7 +16,7 @@ pub(super) fn without_spaces(mut rest: &[u8]) -> &[u8] {
     rest
 }
 
-/// What is left after white space.
+/// Skips white space, and returns the rest.
 #[inline(never)]
 pub(super) fn without_whitespace(mut rest: &[u8]) -> &[u8] {
     while let [b' ' | b'\n' | b'\r' | b'\t', after @ ..] = rest {
@@ -25,7 +25,7 @@ pub(super) fn without_whitespace(mut rest: &[u8]) -> &[u8] {
     rest
 }
 
-/// Skips what may stand in a string as it is: all but the quote, the backslash and control
+/// Skips characters that need no escape in a string: all but quotes, backslashes and control
 /// characters.
 #[inline]
 pub(crate) fn skip_plain(mut rest: &[u8]) -> &[u8] {
@@ -46,9 +46,9 @@ pub(crate) fn skip_plain(mut rest: &[u8]) -> &[u8] {
     rest
 }
 
-/// Skips what may stand in a string, escapes included, up to its closing quote, and tells whether
-/// there were any. `None` if it is not well-formed, has a surrogate pair, or has fewer than eight
-/// bytes after it.
+/// Skips the rest of a string up to its closing quote. Returns what is left, and whether the string
+/// has escapes. Returns `None` if the string is not well-formed, has surrogates, or ends too
+/// close to the end of the text to be read eight bytes at a time.
 #[inline(never)]
 pub(super) fn skip_escaped(mut rest: &[u8]) -> Option<(&[u8], bool)> {
     let mut escaped = false;
@@ -71,10 +71,10 @@ pub(super) fn skip_escaped(mut rest: &[u8]) -> Option<(&[u8], bool)> {
     }
 }
 
-/// Skips some of what may stand in a string as it is: of names that are spelled as usual, all.
+/// Like [`skip_plain`], but faster, and can stop early at a character that is not special.
 #[inline(always)]
 pub(super) fn skip_name(mut rest: &[u8]) -> &[u8] {
-    // What is below 0x23 and may stand in a string is the space and the exclamation mark.
+    // Everything below 0x23 counts as special, including the space and `!`, which are not.
     let special = |word: u64| {
         let below = bytes_below(word, 0x2323_2323_2323_2323);
         (below | bytes_below(word ^ 0x5c5c_5c5c_5c5c_5c5c, ONES)) & HIGH
@@ -92,11 +92,11 @@ pub(super) fn skip_name(mut rest: &[u8]) -> &[u8] {
     skip_plain(rest)
 }
 
-/// The number that eight digits are, of which the first is the lowest byte, as values below 10.
+/// Returns the number that eight digits form. Each byte is a digit's value, the first digit lowest.
 #[inline(always)]
 pub(super) fn eight_digits(digits: u64) -> u64 {
-    // Pairs, then fours, then all: each product adds a digit (or number) times its weight to the one
-    // after it.
+    // Pairs, then fours, then all eight: each product adds a number times its weight to the next
+    // one.
     let pairs = digits.wrapping_mul(1 | 10 << 8) >> 8 & 0x00ff_00ff_00ff_00ff;
     let fours = pairs.wrapping_mul(1 | 100 << 16) >> 16 & 0x0000_ffff_0000_ffff;
     fours.wrapping_mul(1 | 10_000 << 32) >> 32
@@ -105,15 +105,16 @@ pub(super) fn eight_digits(digits: u64) -> u64 {
 pub(super) const ONES: u64 = 0x0101_0101_0101_0101;
 pub(super) const HIGH: u64 = 0x8080_8080_8080_8080;
 
-/// Sets the high bit of every byte of `word` that is below that of `bound`, of which all are the
-/// same and at most 0x80; and may set it of bytes above the lowest such, as borrows run upwards.
+/// Sets the high bit of every byte of `word` that is below the one in `bound`, whose bytes must all
+/// be equal and at most 0x80. Since borrows propagate upwards, bytes above the lowest match can be
+/// marked wrongly.
 #[inline(always)]
 pub(super) fn bytes_below(word: u64, bound: u64) -> u64 {
     word.wrapping_sub(bound) & !word
 }
 
 /// Sets the high bit of the lowest byte of `word` that is a quote, a backslash or a control
-/// character. Bytes above it may be marked wrongly.
+/// character. Bytes above it can be marked wrongly.
 #[inline(always)]
 pub(super) fn special_bytes(word: u64) -> u64 {
     let quote = bytes_below(word ^ 0x2222_2222_2222_2222, ONES);
@@ -128,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn special_bytes_finds_the_first_in_every_place() {
+    fn special_bytes_finds_the_first_at_every_position() {
         for byte in 0..=255_u8 {
             for place in 0..8 {
                 let mut word = *b"plain\xff\x80 ";

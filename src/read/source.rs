@@ -73,7 +73,7 @@ pub struct EndOfSource;
 
 impl fmt::Display for EndOfSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the bytes end before these")
+        f.write_str("the source ends before these bytes")
     }
 }
 
@@ -196,9 +196,9 @@ impl<E> From<Error> for ReadError<E> {
 impl<E: fmt::Display> fmt::Display for ReadError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ReadError::Length(error) => write!(f, "its length cannot be told: {error}"),
+            ReadError::Length(error) => write!(f, "cannot get its length: {error}"),
             ReadError::Read { error, offset, len } => {
-                write!(f, "{len} bytes at byte {offset} cannot be read: {error}")
+                write!(f, "cannot read {len} bytes at byte {offset}: {error}")
             }
             ReadError::Invalid(error) => error.fmt(f),
         }

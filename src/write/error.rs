@@ -145,25 +145,25 @@ impl fmt::Display for Sentence<'_> {
         match &self.0.kind {
             WriteErrorKind::Refused(kind) => kind.fmt(f),
             WriteErrorKind::OutOfMemory { bytes } => {
-                write!(f, "there is not enough memory for {bytes} bytes")
+                write!(f, "not enough memory for {bytes} bytes")
             }
             #[cfg(feature = "std")]
             WriteErrorKind::NotAFile(found) => {
-                write!(f, "this is {found}, which is not replaced by a file")
+                write!(f, "this is {found}, which saving does not replace")
             }
             #[cfg(feature = "std")]
             WriteErrorKind::Create(error) => {
-                write!(f, "no file can be created in its folder: {error}")
+                write!(f, "cannot create a file in its folder: {error}")
             }
             #[cfg(feature = "std")]
-            WriteErrorKind::Write(error) => write!(f, "it cannot be written: {error}"),
+            WriteErrorKind::Write(error) => write!(f, "cannot be written: {error}"),
             #[cfg(feature = "std")]
             WriteErrorKind::Sync(error) => {
-                write!(f, "it cannot be brought to the disk: {error}")
+                write!(f, "cannot be synced to disk: {error}")
             }
             #[cfg(feature = "std")]
             WriteErrorKind::Rename(error) => {
-                write!(f, "the new file cannot take the place of the old one: {error}")
+                write!(f, "cannot rename the new file into place: {error}")
             }
             #[cfg(feature = "std")]
             WriteErrorKind::Read(error) => error.fmt(f),

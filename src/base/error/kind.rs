@@ -1,19 +1,19 @@
-//! The rules, one kind of error each.
+//! The kinds of errors, one per rule.
 
 use super::terms::{Expected, Field, JsonType, Key, ShardNameFault, StringKind};
 use crate::base::dtype::Dtype;
 use crate::base::foreign::Foreign;
 
-/// What went wrong. A kind is one rule broken.
+/// What is wrong. Each kind is the violation of one rule.
 ///
-/// The kinds come in five groups: the file's frame and text, one entry of the header, the entries
-/// together, a shard index, and what a caller may ask of a valid file.
+/// The kinds are grouped: the file's frame and text, a single entry of the header, the entries
+/// together, a shard index, requests on a valid file, and writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The file has fewer than the 8 bytes of the header's length.
+    /// The file is shorter than the 8 bytes of the header's length.
     FileTooShort {
-        /// Bytes of the file.
+        /// Bytes in the file.
         len: u64,
     },
     /// The first bytes are those of another format.
@@ -25,118 +25,118 @@ pub enum ErrorKind {
     HeaderEmpty,
     /// The header is larger than [`Limits::header_bytes`](crate::Limits::header_bytes).
     HeaderTooLarge {
-        /// Bytes that the file says its header has.
+        /// The header's length in bytes, as given in the file.
         len: u64,
-        /// Bytes allowed.
+        /// The limit in bytes.
         limit: u64,
     },
     /// The file ends inside its header.
     HeaderTruncated {
-        /// Bytes that the file says its header has.
+        /// The header's length in bytes, as given in the file.
         len: u64,
-        /// Bytes that follow the header's length.
+        /// Bytes after the header's length.
         available: u64,
     },
     /// The header, or a shard index, is not UTF-8.
     InvalidUtf8,
     /// The header does not begin with `{`.
     HeaderStart {
-        /// The byte in its place.
+        /// The first byte.
         found: u8,
     },
-    /// The header begins with white space, which [strict](crate::Limits::leading_whitespace) rules
-    /// refuse.
+    /// The header begins with white space, which
+    /// [strict rules](crate::Limits::leading_whitespace) reject.
     LeadingWhitespace,
     /// The header is padded with NUL bytes.
     NulPadding,
-    /// The header is padded with other than spaces, which [strict](crate::Limits::any_padding) rules
-    /// refuse.
+    /// The header is padded with white space other than spaces, which
+    /// [strict rules](crate::Limits::any_padding) reject.
     Padding {
         /// The white space found.
         found: u8,
     },
-    /// Something follows the object that is the header, or a shard index.
+    /// The JSON object of the header, or of a shard index, is followed by something else.
     AfterHeader {
-        /// The first byte of it.
+        /// The first byte after the object.
         found: u8,
     },
-    /// The text ends inside its object.
+    /// The JSON text ends inside its object.
     UnexpectedEnd {
-        /// What had to come.
+        /// What JSON requires here.
         expected: Expected,
     },
     /// A byte that JSON does not allow here.
     UnexpectedByte {
         /// The byte.
         found: u8,
-        /// What had to come.
+        /// What JSON requires here.
         expected: Expected,
     },
-    /// A control character in a string, which has to be escaped.
+    /// An unescaped control character in a string.
     ControlCharacter {
         /// The character.
         found: u8,
     },
-    /// An escape that JSON does not have.
+    /// An invalid escape in a string.
     InvalidEscape,
-    /// Half of a surrogate pair, which stands for no character.
+    /// An unpaired surrogate in a string.
     LoneSurrogate,
-    /// A number that is not written as JSON writes numbers: `01`, `1.`, `-`.
+    /// An invalid number, such as `01`, `1.` or `-`.
     InvalidNumber,
-    /// A number beyond the range of 64-bit floats, in the value of an unknown key.
+    /// A number out of range for a 64-bit float, in the value of an unknown key.
     NumberRange,
     /// Values nested deeper than [`Limits::depth`](crate::Limits::depth).
     TooDeep {
         /// Levels allowed.
         limit: u8,
     },
-    /// A string longer than the limit on its kind.
+    /// A string longer than the limit for its kind.
     StringTooLong {
-        /// Which kind of string.
+        /// The kind of string.
         what: StringKind,
-        /// Its bytes, decoded.
+        /// Its length in bytes, decoded.
         len: u64,
-        /// Bytes allowed.
+        /// The limit in bytes.
         limit: u32,
     },
 
-    /// A value of another JSON type than the format asks for.
+    /// A value of the wrong JSON type.
     WrongType {
-        /// Whose value.
+        /// The field.
         field: Field,
-        /// Its type.
+        /// The type found.
         found: JsonType,
     },
-    /// An entry without one of its three keys, or an index without its `weight_map`.
+    /// A required key is missing: one of an entry's three keys, or `weight_map` in a shard index.
     MissingKey {
         /// The key.
         key: Key,
     },
-    /// An entry, or an index, with one of its keys twice.
+    /// An entry, or a shard index, has a key twice.
     DuplicateKey {
         /// The key.
         key: Key,
     },
-    /// An entry with a key of its own, which [strict](crate::Limits::unknown_keys) rules refuse.
+    /// An unknown key in an entry, which [strict rules](crate::Limits::unknown_keys) reject.
     UnknownKey,
-    /// A dtype that the format does not have.
+    /// An unknown dtype.
     UnknownDtype,
-    /// A dtype that [`Limits::dtypes`](crate::Limits::dtypes) leaves out.
+    /// A dtype that is not in [`Limits::dtypes`](crate::Limits::dtypes).
     DtypeNotAccepted {
         /// The dtype.
         dtype: Dtype,
     },
-    /// A number with a sign, a fraction or an exponent where a natural number has to be.
+    /// A number with a sign, a fraction or an exponent, where a natural number is required.
     NotNatural {
-        /// Whose value.
+        /// The field.
         field: Field,
     },
     /// A natural number above 2^64 - 1.
     IntegerOverflow {
-        /// Whose value.
+        /// The field.
         field: Field,
     },
-    /// A natural number above [`Limits::integer`](crate::Limits::integer), or
+    /// A natural number above [`Limits::integer`](crate::Limits::integer) or
     /// [`Limits::empty_dimension`](crate::Limits::empty_dimension).
     IntegerTooLarge {
         /// The number.
@@ -149,33 +149,33 @@ pub enum ErrorKind {
         /// Dimensions allowed.
         limit: u32,
     },
-    /// The product of the dimensions, or the bytes it takes, does not fit 64 bits.
+    /// The product of the dimensions, or the tensor's size in bytes, does not fit in 64 bits.
     ShapeOverflow,
-    /// Elements smaller than a byte, that end inside one.
+    /// Elements smaller than a byte that do not fill whole bytes.
     PartialByte {
-        /// Their dtype.
+        /// The dtype.
         dtype: Dtype,
-        /// How many.
+        /// The number of elements.
         elements: u64,
     },
-    /// `data_offsets` with other than two numbers.
+    /// `data_offsets` does not have exactly two numbers.
     OffsetCount,
-    /// `data_offsets` whose end is before its begin.
+    /// `data_offsets` ends before it begins.
     OffsetsReversed {
         /// The first number.
         begin: u64,
         /// The second number.
         end: u64,
     },
-    /// `data_offsets` that hold another number of bytes than dtype and shape need.
+    /// The size given by `data_offsets` differs from the size given by dtype and shape.
     SizeMismatch {
-        /// Begin of the bytes.
+        /// The first offset.
         begin: u64,
-        /// End of the bytes.
+        /// The second offset.
         end: u64,
         /// The dtype.
         dtype: Dtype,
-        /// The product of the shape.
+        /// The product of the dimensions.
         elements: u64,
     },
 
@@ -190,63 +190,63 @@ pub enum ErrorKind {
         /// Keys allowed.
         limit: u32,
     },
-    /// Two tensors of one name, however each is spelled.
+    /// Two tensors with the same name, compared after decoding escapes.
     DuplicateName {
-        /// The byte of the file at which the first one stands.
+        /// The position of the first one in the file.
         first: u64,
     },
     /// A second `__metadata__`.
     DuplicateMetadata,
-    /// A key of `__metadata__` twice, however each is spelled.
+    /// A duplicate key in `__metadata__`, compared after decoding escapes.
     DuplicateMetadataKey {
-        /// The byte of the file at which the first one stands.
+        /// The position of the first one in the file.
         first: u64,
     },
-    /// `__metadata__` is null, which [strict](crate::Limits::null_metadata) rules refuse; or
-    /// `metadata` of a shard index.
+    /// `__metadata__`, or `metadata` of a shard index, is null, which
+    /// [strict rules](crate::Limits::null_metadata) reject.
     NullMetadata,
-    /// Bytes of the data region, before a tensor, that belong to no tensor.
+    /// Bytes of the data region just before a tensor belong to no tensor.
     Hole {
-        /// Begin of the bytes, counted from the data region's begin.
+        /// The first of these bytes, as an offset in the data region.
         begin: u64,
-        /// End of the bytes: where the tensor begins.
+        /// The end of these bytes, where the tensor begins.
         end: u64,
     },
-    /// A tensor that begins before the one before it ends.
+    /// A tensor's data begins before the previous tensor's data ends.
     Overlap {
-        /// Where it begins, counted from the data region's begin.
+        /// Where it begins, as an offset in the data region.
         begin: u64,
-        /// Where the one before it ends.
+        /// Where the previous tensor ends.
         previous_end: u64,
     },
     /// The data region is shorter than its tensors.
     DataTruncated {
-        /// Bytes that the tensors take.
+        /// Bytes that the tensors need.
         needed: u64,
-        /// Bytes of the data region.
+        /// Bytes in the data region.
         available: u64,
     },
-    /// The data region goes on after its last tensor.
+    /// The data region continues after its last tensor.
     DataTrailing {
-        /// Bytes that the tensors take.
+        /// Bytes that the tensors need.
         needed: u64,
-        /// Bytes of the data region.
+        /// Bytes in the data region.
         available: u64,
     },
-    /// The tensors' sizes together are not the data region's. Said where the tensors are not listed
-    /// in the order of their data, and which of them is wrong is not known.
+    /// The sum of the tensors' sizes differs from the size of the data region. Reported if the
+    /// header does not list the tensors in data order, so that the wrong one is not known.
     DataMismatch {
-        /// Bytes that the tensors take.
+        /// Bytes that the tensors need.
         total: u64,
-        /// Bytes of the data region.
+        /// Bytes in the data region.
         available: u64,
     },
 
     /// The shard index is larger than [`IndexLimits::bytes`](crate::IndexLimits::bytes).
     IndexTooLarge {
-        /// Bytes of the index.
+        /// Bytes in the index.
         len: u64,
-        /// Bytes allowed.
+        /// The limit in bytes.
         limit: u64,
     },
     /// The first bytes of a shard index are those of another format.
@@ -254,14 +254,14 @@ pub enum ErrorKind {
         /// What the index looks like.
         format: Foreign,
     },
-    /// `weight_map` has no tensors, which [strict](crate::IndexLimits::empty_weight_map) rules refuse.
+    /// `weight_map` is empty, which [strict rules](crate::IndexLimits::empty_weight_map) reject.
     EmptyWeightMap,
     /// More shards than [`IndexLimits::shards`](crate::IndexLimits::shards).
     TooManyShards {
         /// Shards allowed.
         limit: u32,
     },
-    /// The name of a shard that is none, or that may lead elsewhere than to the model's folder.
+    /// An invalid shard name, or one that could lead out of the model's folder.
     ShardName {
         /// What is wrong with it.
         fault: ShardNameFault,
@@ -269,32 +269,32 @@ pub enum ErrorKind {
 
     /// Fewer slots than the header needs.
     TooFewSlots {
-        /// Slots that are enough.
+        /// Slots needed.
         needed: u64,
-        /// Slots that the caller gave.
+        /// Slots given.
         given: u64,
     },
-    /// No tensor has the name.
+    /// No tensor has this name.
     TensorNotFound,
-    /// A buffer of another length than what it is for.
+    /// A buffer of the wrong length.
     BufferLength {
-        /// Length needed, in the buffer's own elements.
+        /// Length needed, in the buffer's elements.
         needed: u64,
         /// Length given.
         given: u64,
     },
     /// A range of elements or rows that the tensor does not have.
     RangeOutOfBounds {
-        /// Begin of the range.
+        /// The start of the range.
         begin: u64,
-        /// End of the range.
+        /// The end of the range.
         end: u64,
-        /// Elements or rows that there are.
+        /// Elements or rows in the tensor.
         len: u64,
     },
     /// A scalar, which has no rows.
     NoRows,
-    /// The dtype has no value as `f32`: C64.
+    /// Elements of the dtype, C64, cannot be converted to `f32`.
     NoF32 {
         /// The dtype.
         dtype: Dtype,
@@ -302,23 +302,23 @@ pub enum ErrorKind {
     /// More elements in one call than
     /// [`Limits::dequant_elements`](crate::Limits::dequant_elements).
     TooManyElements {
-        /// Elements asked for.
+        /// Elements requested.
         count: u64,
         /// Elements allowed.
         limit: u64,
     },
-    /// A typed slice of another type than the tensor's.
+    /// A typed slice of a type other than the tensor's.
     WrongElementType {
         /// The tensor's dtype.
         dtype: Dtype,
-        /// The dtype that the type asked for stands for.
+        /// The dtype of the requested type.
         asked: Dtype,
     },
-    /// A typed slice of bytes that do not begin where the type may.
+    /// A typed slice of bytes that are not aligned for the type.
     Misaligned {
-        /// Bytes by which the type's addresses have to be divisible.
+        /// The type's alignment in bytes.
         align: usize,
-        /// What remains of the address on division.
+        /// The address modulo `align`.
         remainder: usize,
     },
     /// A typed slice of little-endian numbers on a big-endian machine.
@@ -328,10 +328,10 @@ pub enum ErrorKind {
     TooManyIndexers {
         /// Indexers given.
         given: u64,
-        /// Indexers possible.
+        /// Indexers allowed.
         limit: u64,
     },
-    /// An index, or the end of a range, outside its dimension.
+    /// An index, or the end of a range, is out of range for its dimension.
     IndexOutOfRange {
         /// The dimension, counted from 0.
         dimension: u32,
@@ -340,7 +340,7 @@ pub enum ErrorKind {
         /// The dimension's size.
         size: u64,
     },
-    /// A range of indexes whose end is before its start.
+    /// A range of indexes that ends before it starts.
     IndexReversed {
         /// The dimension, counted from 0.
         dimension: u32,
@@ -349,63 +349,64 @@ pub enum ErrorKind {
         /// The index after the last.
         stop: u64,
     },
-    /// A slice of elements smaller than a byte, that begins or ends inside one.
+    /// A slice of elements smaller than a byte begins or ends inside a byte.
     PartialByteSlice {
-        /// Their dtype.
+        /// The dtype.
         dtype: Dtype,
     },
 
-    /// A tensor of the name that the format keeps for the metadata.
+    /// A tensor has the name that the format reserves for the metadata.
     ReservedName,
-    /// Two tensors of one name are to be written.
+    /// Two tensors to write have the same name.
     NameRepeated {
-        /// Where the first of them stands in the list, counted from 0.
+        /// The index of the first one in the list.
         first: u64,
     },
-    /// A key of the metadata is to be written twice.
+    /// The metadata to write has a duplicate key.
     MetadataKeyRepeated,
-    /// An alignment that is no power of two.
+    /// An alignment that is not a power of two.
     NotPowerOfTwo {
         /// The alignment.
         align: u64,
     },
-    /// A file whose length does not fit 64 bits.
+    /// A file whose length does not fit in 64 bits.
     FileTooLarge,
-    /// Numbers of a type that the dtype does not take: integers for floats, floats for integers.
+    /// Numbers of a type that cannot be written as the dtype: integers as floats, or floats as
+    /// integers.
     NoConversion {
         /// The dtype.
         dtype: Dtype,
     },
     /// An integer that the dtype cannot hold.
     ValueOutOfRange {
-        /// Where it stands in the values given, counted from 0.
+        /// The integer's index in the values given.
         index: u64,
         /// The integer.
         value: i64,
         /// The dtype.
         dtype: Dtype,
     },
-    /// Fewer bytes of a tensor than it has.
+    /// Fewer bytes were written for a tensor than it has.
     DataMissing {
-        /// Bytes of the tensor.
+        /// Bytes in the tensor.
         needed: u64,
-        /// Bytes that were written.
+        /// Bytes written.
         written: u64,
     },
-    /// More bytes of a tensor than it has.
+    /// More bytes were supplied for a tensor than it has.
     DataExcess {
-        /// Bytes of the tensor.
+        /// Bytes in the tensor.
         needed: u64,
-        /// Bytes that were to be written.
+        /// Bytes supplied.
         written: u64,
     },
-    /// Data of a tensor whose turn, in a stream, has passed.
+    /// Data for a tensor that the stream is already past.
     OutOfOrder,
 }
 
 impl ErrorKind {
-    /// A short name of the kind, stable across versions, for logs and scripts: the variant's name in
-    /// snake case.
+    /// Returns the variant's name in snake case. It is stable across versions, for logs and
+    /// scripts.
     #[must_use]
     pub fn name(&self) -> &'static str {
         use ErrorKind as K;

@@ -1,7 +1,7 @@
-//! The one error of the crate: what is wrong, at which byte, in which tensor.
+//! The crate's error type: what is wrong, at which byte, and in which tensor.
 //!
-//! An [`Error`] is plain data: `Copy`, no heap, no lifetime. It keeps where the tensor's name stands
-//! in the file rather than the name; `Error::in_file` reads it back from there.
+//! An [`Error`] is plain data: `Copy`, no heap, no lifetime. It holds the position of the tensor's
+//! name in the file instead of the name, which `Error::in_file` reads back.
 
 mod kind;
 mod sentence;
@@ -15,15 +15,15 @@ use crate::base::convert::to_u64;
 pub use kind::ErrorKind;
 pub use terms::{Expected, Field, JsonType, Key, ShardNameFault, StringKind};
 
-/// Bytes of the header's length at the beginning of a file. Positions in errors count from the
-/// beginning of the file, positions in the header's text from there.
+/// The size of the frame: the header's length, at the start of a file. Positions in errors count
+/// from the start of the file, positions in the header's text from the end of the frame.
 pub(crate) const FRAME_BYTES: u64 = 8;
 const FRAME: u32 = 8;
 
-/// What went wrong, and where.
+/// What is wrong, and where.
 ///
-/// Its `Display` is one sentence with the numbers, and ends with the position where there is one.
-/// [`Error::in_file`] adds the tensor's name.
+/// `Display` writes one sentence, which ends with the position if there is one. [`Error::in_file`]
+/// adds the tensor's name.
 ///
 /// ```
 /// use safetensors_zero::{ErrorKind, SafeTensors, TensorSlot};
@@ -40,14 +40,15 @@ const FRAME: u32 = 8;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Error {
     kind: ErrorKind,
-    /// `u64::MAX`: nowhere.
+    /// `u64::MAX` if there is no position.
     byte: u64,
-    /// Where the name begins in the file; `u32::MAX`: nowhere.
+    /// The position of the tensor's name in the file, or `u32::MAX` if there is none.
     name: u32,
     name_len: u32,
 }
 
-/// Where a tensor's name stands in the header's text, between its quotes, as it is spelled there.
+/// The position and length of a tensor's name in the header's text, without quotes, as spelled
+/// there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NameSpan {
     pub(crate) start: u32,
@@ -55,32 +56,32 @@ pub(crate) struct NameSpan {
 }
 
 impl Error {
-    /// An error that has no place in the file: the caller asked for what cannot be.
+    /// Creates an error without a position, for an invalid request.
     #[cold]
     pub(crate) fn new(kind: ErrorKind) -> Error {
         Error { kind, byte: u64::MAX, name: u32::MAX, name_len: 0 }
     }
 
-    /// An error at a byte of the file.
+    /// Creates an error at a byte of the file.
     #[cold]
     pub(crate) fn at_byte(kind: ErrorKind, byte: u64) -> Error {
         Error { byte, ..Error::new(kind) }
     }
 
-    /// An error at a position in the header's text.
+    /// Creates an error at a position in the header's text.
     #[cold]
     pub(crate) fn at(kind: ErrorKind, position: usize) -> Error {
         Error::at_byte(kind, FRAME_BYTES.saturating_add(to_u64(position)))
     }
 
-    /// The same error, said of a tensor.
+    /// Adds a tensor's name to the error.
     #[cold]
     pub(crate) fn of(self, name: NameSpan) -> Error {
-        // No header is so long that this is more than 32 bits hold.
+        // Headers are short enough for this to fit in 32 bits.
         Error { name: name.start.saturating_add(FRAME), name_len: name.len, ..self }
     }
 
-    /// The same error, of a text that has no frame before it: a shard index.
+    /// Moves the error's positions to a text without a frame: a shard index.
     #[cold]
     pub(crate) fn without_frame(self) -> Error {
         let (mut byte, mut name) = (self.byte, self.name);
@@ -93,21 +94,21 @@ impl Error {
         Error { byte, name, ..self }
     }
 
-    /// What went wrong, with its numbers.
+    /// Returns what is wrong.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 
-    /// The byte of the file at which it went wrong, counted from 0 at the beginning of the file.
-    /// `None` where no byte is to blame: the caller asked for what the file does not have.
+    /// Returns the position in the file, in bytes from its start, or `None` if the error is in the
+    /// request, not in the file.
     #[must_use]
     pub fn byte(&self) -> Option<u64> {
         (self.byte != u64::MAX).then_some(self.byte)
     }
 
-    /// Where the name of the tensor concerned stands in the file: the bytes between its quotes, as
-    /// they are spelled there. `None` where the error concerns no one tensor.
+    /// Returns the position of the tensor's name in the file: the bytes between its quotes, as
+    /// spelled there. Returns `None` if the error is not about a single tensor.
     #[must_use]
     pub fn tensor(&self) -> Option<Range<u64>> {
         let start = u64::from(self.name);

@@ -1,4 +1,4 @@
-//! The sentence that each kind of error says.
+//! The message of each kind of error.
 
 use core::fmt;
 
@@ -9,78 +9,77 @@ impl fmt::Display for ErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         use ErrorKind as K;
         match *self {
-            K::FileTooShort { len } => write!(
-                f,
-                "the file has {len} bytes, fewer than the 8 of the header length it has to begin with"
-            ),
-            K::Foreign { format } => write!(f, "this is no safetensors file: it looks like {format}"),
-            K::HeaderEmpty => f.write_str("the header length is 0, so there is no header"),
+            K::FileTooShort { len } => {
+                write!(f, "the file has {len} bytes, too few for the 8-byte header length")
+            }
+            K::Foreign { format } => write!(f, "not a safetensors file: it looks like {format}"),
+            K::HeaderEmpty => f.write_str("the header length is 0"),
             K::HeaderTooLarge { len, limit } => {
                 write!(f, "the header length is {len}, above the limit of {limit}")
             }
-            K::HeaderTruncated { len, available } => write!(
-                f,
-                "the file is truncated: of {len} bytes of header, {available} are there"
+            K::HeaderTruncated { len, available } => {
+                write!(f, "the file is truncated: it has {available} of {len} header bytes")
+            }
+            K::InvalidUtf8 => f.write_str("the JSON text is not valid UTF-8"),
+            K::HeaderStart { found: 0xef } => f.write_str(
+                "expected `{` at the start of the header, \
+                     found 0xef, as in a byte order mark",
             ),
-            K::InvalidUtf8 => f.write_str("the JSON text is not UTF-8"),
-            K::HeaderStart { found: 0xef } => {
-                f.write_str("the header begins with 0xef, as a byte order mark does, not with `{`")
-            }
             K::HeaderStart { found } => {
-                write!(f, "the header begins with {}, not with `{{`", Byte(found))
+                write!(f, "expected `{{` at the start of the header, found {}", Byte(found))
             }
-            K::LeadingWhitespace => f.write_str("the header begins with white space, not with `{`"),
-            K::NulPadding => {
-                f.write_str("the header is padded with NUL bytes, where only spaces may be")
+            K::LeadingWhitespace => {
+                f.write_str("expected `{` at the start of the header, found white space")
             }
+            K::NulPadding => f.write_str("the header is padded with NUL bytes instead of spaces"),
             K::Padding { found } => {
-                write!(f, "the header is padded with {}, where only spaces may be", Byte(found))
+                write!(f, "the header is padded with {} instead of spaces", Byte(found))
             }
             K::AfterHeader { found } => {
-                write!(f, "found {} after the JSON object, which has to be all", Byte(found))
+                write!(f, "found {} after the end of the JSON object", Byte(found))
             }
-            K::UnexpectedEnd { expected } => write!(f, "expected {expected}, found the end of the JSON text"),
+            K::UnexpectedEnd { expected } => {
+                write!(f, "expected {expected}, found the end of the JSON text")
+            }
             K::UnexpectedByte { found, expected } => {
                 write!(f, "expected {expected}, found {}", Byte(found))
             }
             K::ControlCharacter { found } => {
-                write!(f, "found {} in a string, where it has to be escaped", Byte(found))
+                write!(f, "found {} unescaped in a string", Byte(found))
             }
-            K::InvalidEscape => f.write_str("a backslash begins no escape of JSON"),
-            K::LoneSurrogate => f.write_str("half of a surrogate pair stands for no character"),
-            K::InvalidNumber => f.write_str("a number is not written as JSON writes numbers"),
-            K::NumberRange => f.write_str("a number is beyond the range of 64-bit floats"),
+            K::InvalidEscape => f.write_str("invalid escape in a string"),
+            K::LoneSurrogate => f.write_str("unpaired surrogate in a string"),
+            K::InvalidNumber => f.write_str("invalid JSON number"),
+            K::NumberRange => f.write_str("number out of range for a 64-bit float"),
             K::TooDeep { limit } => write!(f, "values are nested deeper than {limit} levels"),
             K::StringTooLong { what, len, limit } => {
                 write!(f, "{what} has {len} bytes, above the limit of {limit}")
             }
             K::WrongType { field, found } => {
-                write!(f, "{field} has to be {}, not {found}", field.needed())
+                write!(f, "{field} must be {}, not {found}", field.needed())
             }
             K::MissingKey { key } => write!(f, "{} has no `{key}`", key.owner()),
             K::DuplicateKey { key } => write!(f, "{} has `{key}` twice", key.owner()),
-            K::UnknownKey => {
-                f.write_str("the entry has a key other than `dtype`, `shape` and `data_offsets`")
-            }
-            K::UnknownDtype => f.write_str("the dtype is none of the format's"),
+            K::UnknownKey => f.write_str("the entry has an unknown key"),
+            K::UnknownDtype => f.write_str("unknown dtype"),
             K::DtypeNotAccepted { dtype } => {
-                write!(f, "the dtype {dtype} is not among those accepted")
+                write!(f, "the dtype {dtype} is not accepted")
             }
             K::NotNatural { field } => {
-                write!(f, "{field} has to be a natural number, written in digits alone")
+                write!(f, "{field} must be a natural number in plain digits")
             }
             K::IntegerOverflow { field } => write!(f, "{field} is above 18446744073709551615"),
             K::IntegerTooLarge { value, limit } => {
                 write!(f, "the number {value} is above the limit of {limit}")
             }
             K::RankTooLarge { limit } => {
-                write!(f, "the shape has more than the {limit} dimensions allowed")
+                write!(f, "the shape has more than {limit} dimensions")
             }
-            K::ShapeOverflow => f.write_str("the size of the shape does not fit 64 bits"),
+            K::ShapeOverflow => f.write_str("the shape's size does not fit in 64 bits"),
             K::PartialByte { dtype, elements } => {
                 write!(f, "{elements} elements of {dtype} do not fill whole bytes")
             }
-            K::OffsetCount => f.write_str("data_offsets has to hold two numbers, begin and end"),
+            K::OffsetCount => f.write_str("data_offsets must hold two numbers, begin and end"),
             K::OffsetsReversed { begin, end } => {
                 write!(f, "data_offsets {begin}..{end} end before they begin")
             }
@@ -98,102 +97,102 @@ impl fmt::Display for ErrorKind {
                 write!(f, "__metadata__ has more than {limit} keys")
             }
             K::DuplicateName { first } => {
-                write!(f, "the name stands twice, first at byte {first}")
+                write!(f, "duplicate name, first used at byte {first}")
             }
-            K::DuplicateMetadata => f.write_str("__metadata__ stands twice in the header"),
+            K::DuplicateMetadata => f.write_str("the header has __metadata__ twice"),
             K::DuplicateMetadataKey { first } => {
-                write!(f, "a key stands twice in __metadata__, first at byte {first}")
+                write!(f, "duplicate key in __metadata__, first used at byte {first}")
             }
-            K::NullMetadata => f.write_str("the metadata has to be an object, not null"),
+            K::NullMetadata => f.write_str("the metadata must be an object, not null"),
             K::Hole { begin, end } => {
-                write!(f, "the bytes {begin}..{end} of the data before it belong to no tensor")
+                write!(f, "bytes {begin}..{end} of the data, just before it, belong to no tensor")
             }
             K::Overlap { begin, previous_end } => write!(
                 f,
-                "it begins at byte {begin} of the data, where the tensor before it goes on to {previous_end}"
+                "its data begins at byte {begin}, \
+                 but the previous tensor ends at byte {previous_end}"
             ),
-            K::DataTruncated { needed, available } => write!(
-                f,
-                "the file is truncated: of {needed} bytes of data, {available} are there"
-            ),
+            K::DataTruncated { needed, available } => {
+                write!(f, "the file is truncated: it has {available} of {needed} data bytes")
+            }
             K::DataTrailing { needed, available } => write!(
                 f,
-                "the last tensor ends at byte {needed} of the data, which goes on to {available}"
+                "the data has {available} bytes, but the last tensor ends at byte {needed}"
             ),
-            K::DataMismatch { total, available } => write!(
-                f,
-                "the tensors take {total} bytes together, but the data has {available}"
-            ),
+            K::DataMismatch { total, available } => {
+                write!(f, "the tensors need {total} bytes in total, but the data has {available}")
+            }
             K::IndexTooLarge { len, limit } => {
                 write!(f, "the index has {len} bytes, above the limit of {limit}")
             }
             K::ForeignIndex { format } => {
-                write!(f, "this is no shard index: it looks like {format}")
+                write!(f, "not a shard index: it looks like {format}")
             }
-            K::EmptyWeightMap => f.write_str("weight_map has no tensors"),
+            K::EmptyWeightMap => f.write_str("weight_map is empty"),
             K::TooManyShards { limit } => write!(f, "there are more than {limit} shards"),
-            K::ShardName { fault } => write!(f, "the name of a shard {fault}"),
+            K::ShardName { fault } => write!(f, "the shard name {fault}"),
             K::TooFewSlots { needed, given } => {
                 write!(f, "the header needs {needed} slots, but {given} were given")
             }
             K::TensorNotFound => f.write_str("no tensor has this name"),
             K::BufferLength { needed, given } => {
-                write!(f, "the buffer has a length of {given}, but {needed} is needed")
+                write!(f, "the buffer's length is {given}, but {needed} is needed")
             }
             K::RangeOutOfBounds { begin, end, len } => {
                 write!(f, "the range {begin}..{end} is not within 0..{len}")
             }
-            K::NoRows => f.write_str("a tensor without dimensions has no rows"),
-            K::NoF32 { dtype } => write!(f, "elements of {dtype} have no value as f32"),
+            K::NoRows => f.write_str("a scalar has no rows"),
+            K::NoF32 { dtype } => write!(f, "{dtype} elements have no f32 value"),
             K::TooManyElements { count, limit } => {
-                write!(f, "{count} elements in one call are above the limit of {limit}")
+                write!(f, "{count} elements in one call exceed the limit of {limit}")
             }
             K::WrongElementType { dtype, asked } => {
-                write!(f, "the elements are of dtype {dtype}, not {asked}")
+                write!(f, "the elements are {dtype}, not {asked}")
             }
             K::Misaligned { align, remainder } => write!(
                 f,
-                "the bytes begin {remainder} after an address divisible by {align}, as their type needs"
+                "the data begins {remainder} bytes past a multiple of {align}, the type's alignment"
             ),
             K::BigEndianHost => {
-                f.write_str("the numbers are little-endian, but this machine is big-endian")
+                f.write_str("the data is little-endian, but this machine is big-endian")
             }
             K::TooManyIndexers { given, limit } => {
-                write!(f, "{given} indexers were given, but {limit} is the most")
+                write!(f, "{given} indexers were given, but at most {limit} fit")
             }
             K::IndexOutOfRange { dimension, index, size } => {
-                write!(f, "{index} is outside dimension {dimension}, whose size is {size}")
+                write!(f, "{index} is out of range for dimension {dimension} of size {size}")
             }
             K::IndexReversed { dimension, start, stop } => {
-                write!(f, "the range {start}..{stop} of dimension {dimension} ends before it starts")
+                write!(
+                    f,
+                    "the range {start}..{stop} of dimension {dimension} ends before it starts"
+                )
             }
             K::PartialByteSlice { dtype } => {
                 write!(f, "the slice of {dtype} elements begins or ends inside a byte")
             }
-            K::ReservedName => {
-                f.write_str("the name __metadata__ is reserved, so no tensor can have it")
-            }
+            K::ReservedName => f.write_str("the name __metadata__ is reserved"),
             K::NameRepeated { first } => {
-                write!(f, "the tensor at {first} in the list has the same name")
+                write!(f, "duplicate name, first used by the tensor at index {first}")
             }
-            K::MetadataKeyRepeated => f.write_str("a key of the metadata is given twice"),
+            K::MetadataKeyRepeated => f.write_str("duplicate metadata key"),
             K::NotPowerOfTwo { align } => {
-                write!(f, "the alignment is {align}, which is no power of two")
+                write!(f, "the alignment {align} is not a power of two")
             }
-            K::FileTooLarge => f.write_str("the length of the file does not fit 64 bits"),
+            K::FileTooLarge => f.write_str("the file's length does not fit in 64 bits"),
             K::NoConversion { dtype } => {
                 write!(f, "numbers of this type cannot be written as {dtype}")
             }
             K::ValueOutOfRange { index, value, dtype } => {
-                write!(f, "{dtype} cannot hold {value}, the value at {index}")
+                write!(f, "{dtype} cannot hold {value}, the value at index {index}")
             }
             K::DataMissing { needed, written } => {
-                write!(f, "of its {needed} bytes, {written} were written")
+                write!(f, "only {written} of its {needed} bytes were written")
             }
             K::DataExcess { needed, written } => {
-                write!(f, "it has {needed} bytes, but {written} were to be written")
+                write!(f, "it has {needed} bytes, but {written} were supplied")
             }
-            K::OutOfOrder => f.write_str("its turn in the stream has passed"),
+            K::OutOfOrder => f.write_str("the stream is already past its data"),
         }
     }
 }

@@ -1,38 +1,40 @@
-//! The words that errors are made of: whose value, which key, what was expected.
+//! Parts of errors: fields, keys, JSON types, and what was expected.
 
 use core::fmt;
 
-/// Whose value an [`ErrorKind::WrongType`](super::ErrorKind::WrongType) or a number's error is about.
+/// The field whose value is wrong, in [`ErrorKind::WrongType`](super::ErrorKind::WrongType) and
+/// errors about numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Field {
-    /// The entry of a tensor, which has to be an object.
+    /// A tensor's entry, which must be an object.
     Entry,
-    /// `dtype`, which has to be a string.
+    /// `dtype`, which must be a string.
     Dtype,
-    /// `shape`, which has to be an array.
+    /// `shape`, which must be an array.
     Shape,
-    /// An element of `shape`, which has to be a natural number.
+    /// An element of `shape`, which must be a natural number.
     Dimension,
-    /// `data_offsets`, which has to be an array.
+    /// `data_offsets`, which must be an array.
     DataOffsets,
-    /// An element of `data_offsets`, which has to be a natural number.
+    /// An element of `data_offsets`, which must be a natural number.
     Offset,
-    /// `__metadata__`, which has to be an object.
+    /// `__metadata__`, which must be an object.
     Metadata,
-    /// A value in `__metadata__`, which has to be a string.
+    /// A value in `__metadata__`, which must be a string.
     MetadataValue,
-    /// `weight_map` of a shard index, which has to be an object.
+    /// `weight_map` of a shard index, which must be an object.
     WeightMap,
-    /// A value in `weight_map`, which has to be a string.
+    /// A value in `weight_map`, which must be a string.
     ShardName,
-    /// `metadata` of a shard index, which has to be an object.
+    /// `metadata` of a shard index, which must be an object.
     IndexMetadata,
-    /// `total_size` of a shard index, which has to be a natural number under strict rules.
+    /// `total_size` of a shard index, which must be a natural number under strict rules.
     TotalSize,
 }
 
 impl Field {
+    /// Returns the required JSON type.
     pub(super) fn needed(self) -> &'static str {
         match self {
             Field::Entry | Field::Metadata | Field::WeightMap | Field::IndexMetadata => "an object",
@@ -46,16 +48,16 @@ impl Field {
 impl fmt::Display for Field {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Field::Entry => "the entry of a tensor",
+            Field::Entry => "the entry",
             Field::Dtype => "dtype",
             Field::Shape => "shape",
             Field::Dimension => "a dimension",
             Field::DataOffsets => "data_offsets",
             Field::Offset => "an offset",
             Field::Metadata => "__metadata__",
-            Field::MetadataValue => "a value in __metadata__",
+            Field::MetadataValue => "a __metadata__ value",
             Field::WeightMap => "weight_map",
-            Field::ShardName => "the name of a shard",
+            Field::ShardName => "the shard name",
             Field::IndexMetadata => "metadata",
             Field::TotalSize => "total_size",
         })
@@ -81,7 +83,7 @@ pub enum Key {
 }
 
 impl Key {
-    /// What the key belongs to.
+    /// Returns what the key belongs to.
     pub(super) fn owner(self) -> &'static str {
         match self {
             Key::Dtype | Key::Shape | Key::DataOffsets => "the entry",
@@ -104,7 +106,7 @@ impl fmt::Display for Key {
     }
 }
 
-/// The type of a JSON value, as its first byte tells.
+/// The type of a JSON value, known from its first byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum JsonType {
@@ -135,59 +137,59 @@ impl fmt::Display for JsonType {
     }
 }
 
-/// The strings that have a limit of their own.
+/// A kind of string with its own length limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StringKind {
-    /// The name of a tensor.
+    /// A tensor's name.
     Name,
     /// A key of an entry or of `__metadata__`, a dtype, or a string in the value of an unknown key.
     Property,
     /// A value in `__metadata__`.
     MetadataValue,
-    /// The name of a shard in an index.
+    /// A shard's name in an index.
     ShardName,
 }
 
 impl fmt::Display for StringKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            StringKind::Name => "the name of a tensor",
-            StringKind::Property => "a key or a property",
-            StringKind::MetadataValue => "a value in __metadata__",
-            StringKind::ShardName => "the name of a shard",
+            StringKind::Name => "the tensor's name",
+            StringKind::Property => "a key or property",
+            StringKind::MetadataValue => "a __metadata__ value",
+            StringKind::ShardName => "the shard name",
         })
     }
 }
 
-/// Why a name in a shard index may not be the name of a shard: it might lead out of the model's
-/// folder, on some operating system if not on this one, or to a file of another kind.
+/// Why a shard name in an index is rejected: on some operating system it could lead out of the
+/// model's folder, or to something other than a safetensors file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ShardNameFault {
     /// It begins with `/`.
     Absolute,
-    /// It has a `\`, which separates folders on Windows and begins network paths there.
+    /// It has a `\`, which separates folders and begins network paths on Windows.
     Backslash,
-    /// It has a `:`, which stands in drives, streams and URLs.
+    /// It has a `:`, which is used in drives, streams and URLs.
     Colon,
-    /// It has `..` between slashes, which is the folder above.
+    /// It has a `..` part, which is the parent folder.
     Parent,
-    /// It has `.` between slashes, other than one `./` at its begin.
+    /// It has a `.` part, other than one `./` at the start.
     Dot,
-    /// It is empty, or has nothing between two slashes.
+    /// It is empty or has an empty part.
     Empty,
-    /// It has a control character, such as NUL, which ends names in C.
+    /// It has a control character, such as NUL, which ends strings in C.
     Control,
-    /// One of its parts ends with a space or a dot, which Windows leaves out.
+    /// One of its parts ends with a space or a dot, which Windows drops.
     TrailingDot,
-    /// One of its parts is the name of a device on Windows, such as `NUL` or `com1.safetensors`.
+    /// One of its parts is a Windows device name, such as `NUL` or `com1.safetensors`.
     Device,
     /// It does not end in `.safetensors`.
     Extension,
-    /// It is in a subfolder, which [strict](crate::IndexLimits::subfolders) rules refuse.
+    /// It is in a subfolder, which [strict rules](crate::IndexLimits::subfolders) reject.
     Subfolder,
-    /// It begins with `./`, which [strict](crate::IndexLimits::dot_prefix) rules refuse.
+    /// It begins with `./`, which [strict rules](crate::IndexLimits::dot_prefix) reject.
     DotPrefix,
 }
 
@@ -197,12 +199,12 @@ impl fmt::Display for ShardNameFault {
             ShardNameFault::Absolute => "begins with `/`",
             ShardNameFault::Backslash => "has a backslash",
             ShardNameFault::Colon => "has a colon",
-            ShardNameFault::Parent => "leads to the folder above",
-            ShardNameFault::Dot => "has a part that is a dot",
+            ShardNameFault::Parent => "leads to the parent folder",
+            ShardNameFault::Dot => "has a `.` part",
             ShardNameFault::Empty => "is empty or has an empty part",
             ShardNameFault::Control => "has a control character",
             ShardNameFault::TrailingDot => "has a part that ends with a dot or a space",
-            ShardNameFault::Device => "has a part that names a device on Windows",
+            ShardNameFault::Device => "has a part that is a Windows device name",
             ShardNameFault::Extension => "does not end in `.safetensors`",
             ShardNameFault::Subfolder => "is in a subfolder",
             ShardNameFault::DotPrefix => "begins with `./`",
@@ -210,13 +212,13 @@ impl fmt::Display for ShardNameFault {
     }
 }
 
-/// What JSON needs at a place where something else was found.
+/// What JSON requires where something else was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Expected {
     /// `{`
     Object,
-    /// `"`, which begins a key.
+    /// The `"` that begins a key.
     Key,
     /// `:`
     Colon,
@@ -226,7 +228,7 @@ pub enum Expected {
     CommaOrBrace,
     /// `,` or `]`
     CommaOrBracket,
-    /// `"`, which ends a string.
+    /// The `"` that ends a string.
     ClosingQuote,
     /// The four hexadecimal digits of `\u`.
     HexDigits,
@@ -253,8 +255,7 @@ impl fmt::Display for Expected {
     }
 }
 
-/// A byte as a person reads it: in quotes where it is a visible ASCII character, in hexadecimal
-/// elsewhere.
+/// A byte for display: quoted if it is a visible ASCII character, otherwise in hexadecimal.
 pub(super) struct Byte(pub(super) u8);
 
 impl fmt::Display for Byte {

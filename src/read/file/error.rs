@@ -133,7 +133,7 @@ impl fmt::Display for FileType {
             FileType::Pipe => "a pipe",
             FileType::Socket => "a socket",
             FileType::Device => "a device",
-            FileType::Other => "no file",
+            FileType::Other => "a special file",
         })
     }
 }
@@ -293,28 +293,26 @@ impl fmt::Display for FileErrorKind {
             FileErrorKind::Open(error) => write!(f, "cannot be opened: {error}"),
             FileErrorKind::NotAFile(found) => write!(f, "this is {found}, not a regular file"),
             FileErrorKind::Read { error, offset, len } => {
-                write!(f, "{len} bytes at byte {offset} cannot be read: {error}")
+                write!(f, "cannot read {len} bytes at byte {offset}: {error}")
             }
             FileErrorKind::Shrunk { offset, len } => write!(
                 f,
-                "the file has become shorter since it was opened: of {len} bytes at byte {offset} some are gone"
+                "the file shrank after it was opened: {len} bytes at byte {offset} are incomplete"
             ),
-            FileErrorKind::Replaced => {
-                f.write_str("another file has taken its place since it was opened")
-            }
+            FileErrorKind::Replaced => f.write_str("another file replaced it after it was opened"),
             FileErrorKind::Invalid(error) => error.fmt(f),
             FileErrorKind::OutOfMemory { bytes } => {
-                write!(f, "there is not enough memory for {bytes} bytes")
+                write!(f, "not enough memory for {bytes} bytes")
             }
             FileErrorKind::Map(error) => {
-                write!(f, "cannot be mapped: {error}; `File` reads it without a map")
+                write!(f, "cannot be mapped: {error}; `File` can read it without mapping")
             }
             FileErrorKind::Write { error, written } => {
-                write!(f, "what was read cannot be written after {written} bytes: {error}")
+                write!(f, "writing failed after {written} bytes: {error}")
             }
             FileErrorKind::Stopped { done } => write!(f, "stopped after {done}"),
             FileErrorKind::NoModel => f.write_str(
-                "the folder holds neither a `.safetensors.index.json` nor a `.safetensors` file",
+                "the folder has no `.safetensors.index.json` and no `.safetensors` file",
             ),
             FileErrorKind::ManyModels { names } => {
                 f.write_str("the folder holds several models:")?;
@@ -327,7 +325,7 @@ impl fmt::Display for FileErrorKind {
                 }
             }
             FileErrorKind::NotInShard => {
-                f.write_str("the index says that the tensor is in this shard, which does not have it")
+                f.write_str("the index lists it in this shard, but the shard does not have it")
             }
         }
     }

@@ -96,18 +96,18 @@ impl fmt::Display for Sentence<'_> {
         match &self.0.kind {
             FindingKind::Shard(error) => error.sentence().fmt(f),
             FindingKind::NotInShard => {
-                f.write_str("the index lists it as this shard's, which does not have it")
+                f.write_str("the index lists it in this shard, but the shard does not have it")
             }
             FindingKind::Unlisted => f.write_str("the index does not list it"),
             FindingKind::ElsewhereToo { listed } => {
                 let listed = listed.to_string_lossy();
-                write!(f, "the index lists it as the shard's {}", Quoted(&listed))
+                write!(f, "the index lists it in {}", Quoted(&listed))
             }
             FindingKind::TotalSize { said, sum } => {
                 write!(f, "total_size is {said}, but the tensors have {sum} bytes")
             }
             FindingKind::TotalSizeNotNatural => {
-                f.write_str("total_size is no natural number that fits 64 bits")
+                f.write_str("total_size is not a natural number that fits in 64 bits")
             }
             FindingKind::Stray => f.write_str("the index does not mention this file"),
         }

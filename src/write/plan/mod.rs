@@ -371,7 +371,7 @@ impl From<ErrorKind> for PlanError {
 impl fmt::Display for PlanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.tensor {
-            Some(tensor) => write!(f, "the tensor at {tensor} in the list: {}", self.kind),
+            Some(tensor) => write!(f, "the tensor at index {tensor}: {}", self.kind),
             None => self.kind.fmt(f),
         }
     }
