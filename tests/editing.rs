@@ -189,7 +189,7 @@ fn data_is_not_moved_if_the_header_has_room() {
     let file = File::open(&path).unwrap();
     assert_eq!(file.metadata().unwrap().get("k").unwrap(), "v");
     let mut last = [0];
-    file.tensor("t").unwrap().read_bytes_at(LEN - 1, &mut last).unwrap();
+    file.tensor("t").unwrap().read_into_at(LEN - 1, &mut last).unwrap();
     assert_eq!(last, [7]);
 }
 

@@ -63,7 +63,7 @@ fn check_data(file: &File, bytes: &[u8]) {
     for (tensor, (name, view)) in file.tensors().zip(&tensors) {
         assert_eq!(tensor.name(), name);
         let mut read = vec![0; tensor.byte_len() as usize];
-        file.tensor(&name.to_string()).unwrap().read_bytes(&mut read).unwrap();
+        file.tensor(&name.to_string()).unwrap().read_into(&mut read).unwrap();
         assert_eq!(read, view.data());
         let mut copied = Vec::new();
         assert_eq!(tensor.copy_to(&mut copied).unwrap(), tensor.byte_len());
@@ -139,7 +139,7 @@ fn large_files_are_readable() {
     file.tensor("b").unwrap().dequant_into(&mut out).unwrap();
     assert_eq!(out, [-7.0]);
     let mut last = [1; 3];
-    file.tensor("a").unwrap().read_bytes_at(5_368_709_109, &mut last).unwrap();
+    file.tensor("a").unwrap().read_into_at(5_368_709_109, &mut last).unwrap();
     assert_eq!(last, [0; 3]);
 
     let file = open(
@@ -209,7 +209,7 @@ fn removed_files_stay_readable_and_shrunken_files_are_errors() {
     };
     let sentence = shrunk(tensor.dequant_range(1, &mut out[..100]).unwrap_err());
     assert!(sentence.contains("tensor \"t\": the file shrank"), "{sentence}");
-    shrunk(tensor.read_bytes(&mut [0; 4000]).unwrap_err());
+    shrunk(tensor.read_into(&mut [0; 4000]).unwrap_err());
     shrunk(tensor.copy_to(&mut Vec::new()).unwrap_err());
     shrunk(tensor.stats().unwrap_err());
     let slice = tensor.slice(&[TensorIndexer::stepped(.., 2).unwrap()]).unwrap();
@@ -264,7 +264,7 @@ fn progress_is_reported_and_can_stop() {
     assert!(out[2 * piece as usize..].iter().all(|value| *value == -1.0));
 
     let mut bytes = vec![0; LEN * 4];
-    let (result, reported) = stop_at(1, |progress| tensor.read_bytes_with(&mut bytes, progress));
+    let (result, reported) = stop_at(1, |progress| tensor.read_into_with(&mut bytes, progress));
     assert_eq!((stopped(result.unwrap_err()), reported.len()), (1 << 20, 1));
 
     let mut copied = Vec::new();
@@ -289,7 +289,7 @@ fn progress_is_reported_and_can_stop() {
     let mut part = vec![0.0; LEN - 100];
     let (result, _) = stop_at(1, |progress| slice.dequant_into_with(&mut part, progress));
     assert_eq!(stopped(result.unwrap_err()), piece);
-    let (result, _) = stop_at(1, |progress| slice.read_bytes_with(&mut copied, progress));
+    let (result, _) = stop_at(1, |progress| slice.read_into_with(&mut copied, progress));
     assert_eq!(stopped(result.unwrap_err()), 1 << 20);
 }
 
@@ -335,7 +335,7 @@ fn errors_of_invalid_requests_name_the_tensor() {
     assert_eq!(error.sentence().to_string(), "tensor \"t\": the range 5..11 is not within 0..10");
     for error in [
         tensor.dequant_into(&mut [0.0; 9]).unwrap_err(),
-        tensor.read_bytes(&mut [0; 41]).unwrap_err(),
+        tensor.read_into(&mut [0; 41]).unwrap_err(),
         tensor.dequant_rows(0..2, &mut [0.0; 3]).unwrap_err(),
     ] {
         let kind = error.invalid().unwrap().kind();

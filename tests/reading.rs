@@ -45,13 +45,13 @@ fn check<S: Source<Error: std::fmt::Debug>>(
     counted(0);
 
     let mut bytes = vec![0; len];
-    tensor.read_bytes(&mut bytes).unwrap();
+    tensor.read_into(&mut bytes).unwrap();
     assert_eq!(bytes, view.data());
     counted(len as u64);
 
     let (begin, end) = range(rng, len);
     let mut bytes = vec![0; end - begin];
-    tensor.read_bytes_at(begin as u64, &mut bytes).unwrap();
+    tensor.read_into_at(begin as u64, &mut bytes).unwrap();
     assert_eq!(bytes, view.data()[begin..end]);
     counted(bytes.len() as u64);
 
@@ -108,7 +108,7 @@ fn check<S: Source<Error: std::fmt::Debug>>(
             assert!(in_memory.shape().eq(slice.shape()));
             let mut bytes = vec![0; slice.byte_len() as usize];
             let mut expected = bytes.clone();
-            slice.read_bytes(&mut bytes).unwrap();
+            slice.read_into(&mut bytes).unwrap();
             in_memory.copy_to(&mut expected).unwrap();
             assert_eq!(bytes, expected);
             assert_eq!(read.replace(0), slice.byte_len());
@@ -230,7 +230,7 @@ fn invalid_requests_and_failed_reads_are_errors() {
     assert_eq!(error.kind(), ErrorKind::RangeOutOfBounds { begin: 1, end: 5, len: 4 });
     let error = tensor.dequant_into(&mut out, &mut [0; 7]).unwrap_err().invalid().unwrap();
     assert_eq!(error.kind(), ErrorKind::BufferLength { needed: 8, given: 7 });
-    let error = tensor.read_bytes_at(1, &mut [0; 8]).unwrap_err().invalid().unwrap();
+    let error = tensor.read_into_at(1, &mut [0; 8]).unwrap_err().invalid().unwrap();
     assert_eq!(error.kind(), ErrorKind::RangeOutOfBounds { begin: 1, end: 9, len: 8 });
     assert_eq!(out, [7.0; 4]);
 }
@@ -282,9 +282,9 @@ fn tensors_beyond_usize_are_readable() {
     let last = u16::from_le_bytes([(HUGE - 2) as u8, (HUGE - 1) as u8]);
     assert_eq!(out[0], f32::from(last));
     let mut bytes = [0; 3];
-    b.read_bytes_at(middle - 3, &mut bytes).unwrap();
+    b.read_into_at(middle - 3, &mut bytes).unwrap();
     assert_eq!(bytes, [HUGE - 3, HUGE - 2, HUGE - 1].map(|at| at as u8));
-    let beyond = b.read_bytes_at(middle - 2, &mut bytes).unwrap_err();
+    let beyond = b.read_into_at(middle - 2, &mut bytes).unwrap_err();
     assert!(matches!(beyond.invalid().unwrap().kind(), ErrorKind::RangeOutOfBounds { .. }));
     let slice = a.slice(&[(rows - 1..rows).into(), TensorIndexer::stepped(.., 500).unwrap()]);
     slice.unwrap().dequant_into(&mut out[..2], &mut buffer).unwrap();

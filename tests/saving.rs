@@ -313,9 +313,9 @@ fn an_open_map_keeps_its_bytes() {
         assert!(view.data().iter().all(|byte| *byte == 1));
     }
     let mut bytes = vec![0; 40_000];
-    opened.tensor("tensor.0").unwrap().read_bytes(&mut bytes).unwrap();
+    opened.tensor("tensor.0").unwrap().read_into(&mut bytes).unwrap();
     assert!(bytes.iter().all(|byte| *byte == 1));
-    File::open(&path).unwrap().tensor("tensor.0").unwrap().read_bytes(&mut bytes).unwrap();
+    File::open(&path).unwrap().tensor("tensor.0").unwrap().read_into(&mut bytes).unwrap();
     assert!(bytes.iter().all(|byte| *byte == 2));
 }
 
@@ -443,7 +443,7 @@ fn shards_respect_the_size_bound_and_read_back() {
         for spec in &model.tensors {
             let tensor = shards.tensor(&spec.name).unwrap();
             let mut data = vec![0; spec.data.len()];
-            tensor.read_bytes(&mut data).unwrap();
+            tensor.read_into(&mut data).unwrap();
             assert_eq!((tensor.dtype(), &data), (spec.dtype, &spec.data));
         }
     }

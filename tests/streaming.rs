@@ -74,6 +74,6 @@ fn six_gib_are_written_in_256_kib_of_memory() {
         assert_eq!(first, [i as f32 + 1.0, 0.0]);
     }
     let mut last = [0; 4];
-    file.tensor("u").unwrap().read_bytes(&mut last).unwrap();
+    file.tensor("u").unwrap().read_into(&mut last).unwrap();
     assert_eq!(&last, b"last");
 }

@@ -10,8 +10,12 @@ use safetensors_zero::*;
 
 /// The floors of the library, in the direction in which data flows.
 const FLOORS: [&str; 7] = ["base", "json", "header", "table", "tensor", "read", "write"];
-/// What stands above the floors, and may import from all of them.
+/// Modules that can import from all floors.
 const ROOF: [&str; 2] = ["internals", "guide"];
+
+/// The floors of the program, and what is above them.
+const PROGRAM_FLOORS: [&str; 3] = ["files", "show", "verbs"];
+const PROGRAM_ROOF: [&str; 1] = ["arguments"];
 
 /// Lines of a file, its unit tests not counted.
 const MAX_LINES: usize = 600;
@@ -108,6 +112,17 @@ fn floors_import_only_from_those_above() {
     let listed = modules(&read(&src().join("lib.rs")));
     assert_eq!(listed, [&FLOORS[..], &ROOF[..]].concat(), "src/lib.rs lists the floors in order");
     assert!(check_floors(&src(), &FLOORS) > 200, "the imports are found");
+}
+
+#[test]
+fn program_imports_only_from_floors_above_and_from_the_public_interface() {
+    let root = src().join("bin/safetensor");
+    let listed = modules(&read(&root.join("main.rs")));
+    assert_eq!(listed, [&PROGRAM_FLOORS[..], &PROGRAM_ROOF[..]].concat());
+    assert!(check_floors(&root, &PROGRAM_FLOORS) > 100, "the imports are found");
+    for file in files(&root) {
+        assert!(!read(&file).contains("safetensors_zero::internals"), "{}", file.display());
+    }
 }
 
 #[test]

@@ -236,7 +236,7 @@ fn contents(
     let tensor = reader.tensor("t").unwrap();
     let from_source = tensor.slice(indexers).unwrap();
     let mut bytes = vec![0xa5; expected.len()];
-    from_source.read_bytes(&mut bytes).unwrap();
+    from_source.read_into(&mut bytes).unwrap();
     assert_eq!(bytes, expected);
     let (mut pieces, mut buffer) = (Vec::new(), vec![0; buffer]);
     let done = from_source.read_pieces(&mut buffer, |piece| {

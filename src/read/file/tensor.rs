@@ -135,21 +135,21 @@ impl<'f> FileTensor<'f> {
     /// # Errors
     /// [`BufferLength`](crate::ErrorKind::BufferLength) if the buffer's length is not
     /// [`byte_len`](Self::byte_len), or an error if the file cannot be read.
-    pub fn read_bytes(&self, out: &mut [u8]) -> Result<(), FileError> {
-        self.read_bytes_with(out, &mut keep_going)
+    pub fn read_into(&self, out: &mut [u8]) -> Result<(), FileError> {
+        self.read_into_with(out, &mut keep_going)
     }
 
-    /// Like [`FileTensor::read_bytes`], but reports progress.
+    /// Like [`FileTensor::read_into`], but reports progress.
     ///
     /// # Errors
-    /// Same as [`FileTensor::read_bytes`], or [`FileErrorKind::Stopped`].
-    pub fn read_bytes_with(
+    /// Same as [`FileTensor::read_into`], or [`FileErrorKind::Stopped`].
+    pub fn read_into_with(
         &self,
         out: &mut [u8],
         progress: OnProgress<'_>,
     ) -> Result<(), FileError> {
         self.check_buffer(self.byte_len(), out.len())?;
-        self.read_bytes_at_with(0, out, progress)
+        self.read_into_at_with(0, out, progress)
     }
 
     /// Fills `out` with the data from byte `first` on, unconverted.
@@ -157,15 +157,15 @@ impl<'f> FileTensor<'f> {
     /// # Errors
     /// [`RangeOutOfBounds`](crate::ErrorKind::RangeOutOfBounds) if the range ends beyond the data,
     /// or an error if the file cannot be read.
-    pub fn read_bytes_at(&self, first: u64, out: &mut [u8]) -> Result<(), FileError> {
-        self.read_bytes_at_with(first, out, &mut keep_going)
+    pub fn read_into_at(&self, first: u64, out: &mut [u8]) -> Result<(), FileError> {
+        self.read_into_at_with(first, out, &mut keep_going)
     }
 
-    /// Like [`FileTensor::read_bytes_at`], but reports progress.
+    /// Like [`FileTensor::read_into_at`], but reports progress.
     ///
     /// # Errors
-    /// Same as [`FileTensor::read_bytes_at`], or [`FileErrorKind::Stopped`].
-    pub fn read_bytes_at_with(
+    /// Same as [`FileTensor::read_into_at`], or [`FileErrorKind::Stopped`].
+    pub fn read_into_at_with(
         &self,
         first: u64,
         out: &mut [u8],
@@ -416,15 +416,15 @@ impl FileSlice<'_, '_> {
     /// # Errors
     /// [`BufferLength`](crate::ErrorKind::BufferLength) if the buffer's length is not
     /// [`byte_len`](Self::byte_len), or an error if the file cannot be read.
-    pub fn read_bytes(&self, out: &mut [u8]) -> Result<(), FileError> {
-        self.read_bytes_with(out, &mut keep_going)
+    pub fn read_into(&self, out: &mut [u8]) -> Result<(), FileError> {
+        self.read_into_with(out, &mut keep_going)
     }
 
-    /// Like [`FileSlice::read_bytes`], but reports progress.
+    /// Like [`FileSlice::read_into`], but reports progress.
     ///
     /// # Errors
-    /// Same as [`FileSlice::read_bytes`], or [`FileErrorKind::Stopped`].
-    pub fn read_bytes_with(
+    /// Same as [`FileSlice::read_into`], or [`FileErrorKind::Stopped`].
+    pub fn read_into_with(
         &self,
         out: &mut [u8],
         progress: OnProgress<'_>,

@@ -235,9 +235,9 @@ impl<'a, S: Source> TensorReader<'a, S> {
     /// # Errors
     /// [`BufferLength`](ErrorKind::BufferLength) if the buffer's length is not
     /// [`byte_len`](Self::byte_len), or the source's error.
-    pub fn read_bytes(&self, out: &mut [u8]) -> Result<(), ReadError<S::Error>> {
+    pub fn read_into(&self, out: &mut [u8]) -> Result<(), ReadError<S::Error>> {
         check_buffer(self.byte_len(), to_u64(out.len()))?;
-        self.read_bytes_at(0, out)
+        self.read_into_at(0, out)
     }
 
     /// Fills `out` with the data from byte `first` on, unconverted.
@@ -245,7 +245,7 @@ impl<'a, S: Source> TensorReader<'a, S> {
     /// # Errors
     /// [`RangeOutOfBounds`](ErrorKind::RangeOutOfBounds) if the range ends beyond the data, or the
     /// source's error.
-    pub fn read_bytes_at(&self, first: u64, out: &mut [u8]) -> Result<(), ReadError<S::Error>> {
+    pub fn read_into_at(&self, first: u64, out: &mut [u8]) -> Result<(), ReadError<S::Error>> {
         unwatched(self.read_bytes_watched(first, out, &mut keep_going))
     }
 
@@ -357,7 +357,7 @@ impl<'a, S: Source> TensorReader<'a, S> {
         Ok(SliceReader::new(slice, tensor))
     }
 
-    /// Like [`read_bytes_at`](Self::read_bytes_at), but reports the bytes read so far to `watch`.
+    /// Like [`read_into_at`](Self::read_into_at), but reports the bytes read so far to `watch`.
     pub(crate) fn read_bytes_watched(
         &self,
         first: u64,

@@ -46,7 +46,7 @@ impl<'a, S: Source> SliceReader<'a, S> {
     /// # Errors
     /// [`BufferLength`](crate::ErrorKind::BufferLength) if the buffer's length is not
     /// [`byte_len`](Self::byte_len), or the source's error.
-    pub fn read_bytes(&self, out: &mut [u8]) -> Result<(), ReadError<S::Error>> {
+    pub fn read_into(&self, out: &mut [u8]) -> Result<(), ReadError<S::Error>> {
         unwatched(self.read_bytes_watched(out, &mut keep_going))
     }
 
@@ -129,7 +129,7 @@ impl<'a, S: Source> SliceReader<'a, S> {
             while start < end {
                 let left = usize::try_from(end.saturating_sub(start)).unwrap_or(usize::MAX);
                 let piece = buffer.get_mut(..left.min(capacity)).unwrap_or_default();
-                self.tensor.read_bytes_at(start, piece)?;
+                self.tensor.read_into_at(start, piece)?;
                 start = start.saturating_add(to_u64(piece.len()));
                 if let ControlFlow::Break(value) = each(piece) {
                     return Ok(ControlFlow::Break(value));

@@ -1,0 +1,228 @@
+//! Promise: no public function of the core can panic, whatever its arguments are.
+//!
+//! A pointer to each function leaves this program by `black_box`, so the compiler has to keep all of
+//! its paths. `tests/public_api/list.py` checks that none is missing. Generic functions are called by
+//! `main.rs` too; here they have one instance.
+
+#![no_std]
+#![no_main]
+
+mod judge;
+
+use core::hint::black_box;
+use core::ops::ControlFlow;
+
+use safetensors_zero::{
+    dequant, encode, stats, Count, Dtype, DtypeSet, Error, ErrorInFile, ErrorKind, Frame, Header,
+    Index, Metadata, Plan, PlanError, PlanTensor, ReadError, Reader, SafeTensors, Scan, Scanned,
+    Shape, ShardName, Slice, SliceReader, SliceView, Source, Table, TensorIndexer, TensorInfo,
+    TensorReader, TensorView, Text,
+};
+
+/// A source that is not in memory, as far as the compiler knows.
+struct Flash;
+
+impl Source for Flash {
+    type Error = u8;
+
+    fn len(&self) -> Result<u64, u8> {
+        black_box(Ok(1 << 40))
+    }
+
+    fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), u8> {
+        black_box((offset, buffer));
+        black_box(Ok(()))
+    }
+}
+
+/// Lets a pointer to a function escape.
+macro_rules! keep {
+    ($function:expr) => {
+        black_box($function as *const ());
+    };
+}
+
+type Each = fn(&[u8]) -> ControlFlow<()>;
+
+fn keep_all() {
+    keep!(DtypeSet::contains as fn(_, _) -> _);
+    keep!(DtypeSet::difference as fn(_, _) -> _);
+    keep!(DtypeSet::of as fn(_) -> _);
+    keep!(DtypeSet::with as fn(_, _) -> _);
+    keep!(Count::slots as fn(_) -> _);
+    keep!(Dtype::as_str as fn(_) -> _);
+    keep!(Dtype::bitsize as fn(_) -> _);
+    keep!(Dtype::class as fn(_) -> _);
+    keep!(Dtype::has_f32 as fn(_) -> _);
+    keep!(Error::byte as fn(_) -> _);
+    keep!(Error::kind as fn(_) -> _);
+    keep!(Error::tensor as fn(_) -> _);
+    keep!(ErrorInFile::error as fn(_) -> _);
+    keep!(ErrorInFile::tensor as fn(_) -> _);
+    keep!(ErrorKind::name as fn(_) -> _);
+    keep!(Frame::data_len as fn(_) -> _);
+    keep!(Frame::data_start as fn(_) -> _);
+    keep!(Frame::header_len as fn(_) -> _);
+    keep!(Frame::header_range as fn(_) -> _);
+    keep!(Frame::parse as fn(_, _, _) -> _);
+    keep!(Header::count as fn(_) -> _);
+    keep!(Header::data_len as fn(_) -> _);
+    keep!(Header::data_start as fn(_) -> _);
+    keep!(Header::find as fn(_, _) -> _);
+    keep!(Header::new as fn(_, _, _) -> _);
+    keep!(Header::of_file as fn(_, _) -> _);
+    keep!(Header::scan as fn(_) -> _);
+    keep!(Header::text as fn(_) -> _);
+    keep!(Header::view as fn(_, _, _) -> _);
+    keep!(Index::is_empty as fn(_) -> _);
+    keep!(Index::iter as fn(_) -> _);
+    keep!(Index::len as fn(_) -> _);
+    keep!(Index::parse as fn(_, _) -> _);
+    keep!(Index::shard_of as fn(_, _) -> _);
+    keep!(Index::total_size as fn(_) -> _);
+    keep!(Metadata::get as fn(_, _) -> _);
+    keep!(Metadata::is_empty as fn(_) -> _);
+    keep!(Metadata::iter as fn(_) -> _);
+    keep!(Metadata::len as fn(_) -> _);
+    keep!(Plan::copy_to as fn(_, _) -> _);
+    keep!(Plan::data_len as fn(_) -> _);
+    keep!(Plan::data_start as fn(_) -> _);
+    keep!(Plan::file_len as fn(_) -> _);
+    keep!(Plan::frame as fn(_) -> _);
+    keep!(Plan::header_len as fn(_) -> _);
+    keep!(Plan::metadata as fn(_) -> _);
+    keep!(Plan::new as fn(_, _, _) -> _);
+    keep!(Plan::tensors as fn(_) -> _);
+    keep!(Plan::write_header as fn(_, _) -> _);
+    keep!(PlanError::kind as fn(_) -> _);
+    keep!(PlanError::tensor as fn(_) -> _);
+    keep!(PlanTensor::byte_len as fn(_) -> _);
+    keep!(PlanTensor::data_offsets as fn(_) -> _);
+    keep!(PlanTensor::dtype as fn(_) -> _);
+    keep!(PlanTensor::index as fn(_) -> _);
+    keep!(PlanTensor::name as fn(_) -> _);
+    keep!(PlanTensor::new as fn(_, _, _) -> _);
+    keep!(PlanTensor::shape as fn(_) -> _);
+    keep!(ReadError::<u8>::invalid as fn(_) -> _);
+    keep!(Reader::<Flash>::open as fn(_, _, _, _) -> _);
+    keep!(Reader::<Flash>::source as fn(_) -> _);
+    keep!(Reader::<Flash>::table as fn(_) -> _);
+    keep!(Reader::<Flash>::tensor as fn(_, _) -> _);
+    keep!(Reader::<Flash>::tensors as fn(_) -> _);
+    keep!(SafeTensors::count as fn(_, _) -> _);
+    keep!(SafeTensors::data as fn(_) -> _);
+    keep!(SafeTensors::is_empty as fn(_) -> _);
+    keep!(SafeTensors::iter as fn(_) -> _);
+    keep!(SafeTensors::len as fn(_) -> _);
+    keep!(SafeTensors::metadata as fn(_) -> _);
+    keep!(SafeTensors::names as fn(_) -> _);
+    keep!(SafeTensors::parse as fn(_, _) -> _);
+    keep!(SafeTensors::parse_with as fn(_, _, _) -> _);
+    keep!(SafeTensors::table as fn(_) -> _);
+    keep!(SafeTensors::tensor as fn(_, _) -> _);
+    keep!(Scan::finish as fn(_) -> _);
+    keep!(Scanned::chain_checked as fn(_) -> _);
+    keep!(Scanned::metadata as fn(_) -> _);
+    keep!(Scanned::out_of_order as fn(_) -> _);
+    keep!(Scanned::tensors as fn(_) -> _);
+    keep!(Shape::elements as fn(_) -> _);
+    keep!(Shape::iter as fn(_) -> _);
+    keep!(Shape::new as fn(_) -> _);
+    keep!(Shape::rank as fn(_) -> _);
+    keep!(Shape::wide as fn(_) -> _);
+    keep!(ShardName::as_text as fn(_) -> _);
+    keep!(ShardName::chars as fn(_) -> _);
+    keep!(Slice::byte_len as fn(_) -> _);
+    keep!(Slice::dtype as fn(_) -> _);
+    keep!(Slice::elements as fn(_) -> _);
+    keep!(Slice::new as fn(_, _, _) -> _);
+    keep!(Slice::runs as fn(_) -> _);
+    keep!(Slice::shape as fn(_) -> _);
+    keep!(SliceReader::<Flash>::byte_len as fn(_) -> _);
+    keep!(SliceReader::<Flash>::dequant_into as fn(_, _, _) -> _);
+    keep!(SliceReader::<Flash>::elements as fn(_) -> _);
+    keep!(SliceReader::<Flash>::read_into as fn(_, _) -> _);
+    keep!(SliceReader::<Flash>::shape as fn(_) -> _);
+    keep!(SliceView::byte_len as fn(_) -> _);
+    keep!(SliceView::copy_to as fn(_, _) -> _);
+    keep!(SliceView::dequant_into as fn(_, _) -> _);
+    keep!(SliceView::elements as fn(_) -> _);
+    keep!(SliceView::iter as fn(_) -> _);
+    keep!(SliceView::shape as fn(_) -> _);
+    keep!(Table::alignment as fn(_) -> _);
+    keep!(Table::data_len as fn(_) -> _);
+    keep!(Table::data_start as fn(_) -> _);
+    keep!(Table::header as fn(_) -> _);
+    keep!(Table::info as fn(_, _) -> _);
+    keep!(Table::is_empty as fn(_) -> _);
+    keep!(Table::iter as fn(_) -> _);
+    keep!(Table::len as fn(_) -> _);
+    keep!(Table::metadata as fn(_) -> _);
+    keep!(Table::names as fn(_) -> _);
+    keep!(Table::nth as fn(_, _) -> _);
+    keep!(Table::parse as fn(_, _) -> _);
+    keep!(TensorInfo::byte_len as fn(_) -> _);
+    keep!(TensorInfo::elements as fn(_) -> _);
+    keep!(TensorReader::<Flash>::byte_len as fn(_) -> _);
+    keep!(TensorReader::<Flash>::dequant_into as fn(_, _, _) -> _);
+    keep!(TensorReader::<Flash>::dequant_range as fn(_, _, _, _) -> _);
+    keep!(TensorReader::<Flash>::dequant_rows as fn(_, _, _, _) -> _);
+    keep!(TensorReader::<Flash>::dtype as fn(_) -> _);
+    keep!(TensorReader::<Flash>::elements as fn(_) -> _);
+    keep!(TensorReader::<Flash>::file_range as fn(_) -> _);
+    keep!(TensorReader::<Flash>::info as fn(_) -> _);
+    keep!(TensorReader::<Flash>::name as fn(_) -> _);
+    keep!(TensorReader::<Flash>::new as fn(_, _, _) -> _);
+    keep!(TensorReader::<Flash>::read_into as fn(_, _) -> _);
+    keep!(TensorReader::<Flash>::read_into_at as fn(_, _, _) -> _);
+    keep!(TensorReader::<Flash>::row_len as fn(_) -> _);
+    keep!(TensorReader::<Flash>::shape as fn(_) -> _);
+    keep!(TensorReader::<Flash>::slice as fn(_, _) -> _);
+    keep!(TensorReader::<Flash>::stats as fn(_, _) -> _);
+    keep!(TensorView::alignment as fn(_) -> _);
+    keep!(TensorView::data as fn(_) -> _);
+    keep!(TensorView::dequant_into as fn(_, _) -> _);
+    keep!(TensorView::dequant_range as fn(_, _, _) -> _);
+    keep!(TensorView::dequant_rows as fn(_, _, _) -> _);
+    keep!(TensorView::dtype as fn(_) -> _);
+    keep!(TensorView::elements as fn(_) -> _);
+    keep!(TensorView::name as fn(_) -> _);
+    keep!(TensorView::new as fn(_, _, _) -> _);
+    keep!(TensorView::row_len as fn(_) -> _);
+    keep!(TensorView::shape as fn(_) -> _);
+    keep!(TensorView::slice as fn(_, _) -> _);
+    keep!(TensorView::stats as fn(_) -> _);
+    keep!(Text::as_str as fn(_) -> _);
+    keep!(Text::chars as fn(_) -> _);
+    keep!(Text::is_empty as fn(_) -> _);
+    keep!(Text::len as fn(_) -> _);
+    keep!(Text::raw as fn(_) -> _);
+    keep!(dequant::dequant_into as fn(_, _, _) -> _);
+    keep!(dequant::dequant_range as fn(_, _, _, _) -> _);
+    keep!(encode::from_f32 as fn(_, _, _) -> _);
+    keep!(encode::from_f64 as fn(_, _, _) -> _);
+    keep!(encode::from_i64 as fn(_, _, _) -> _);
+    keep!(stats::Accumulator::finish as fn(_) -> _);
+    keep!(stats::Accumulator::new as fn(_) -> _);
+    keep!(stats::Accumulator::push as fn(_, _) -> _);
+    keep!(Table::get as fn(_, _) -> _);
+    keep!(Table::contains as fn(_, _) -> _);
+    keep!(SafeTensors::get as fn(_, _) -> _);
+    keep!(SafeTensors::contains as fn(_, _) -> _);
+    keep!(Error::in_file as fn(_, _) -> _);
+    keep!(Error::in_header as fn(_, _) -> _);
+    keep!(Frame::read_from::<Flash> as fn(_, _) -> _);
+    keep!(Header::read_from::<Flash> as fn(_, _, _) -> _);
+    keep!(Shape::to_array::<3> as fn(_) -> _);
+    keep!(TensorIndexer::stepped as fn(core::ops::Range<u64>, _) -> _);
+    keep!(TensorReader::<Flash>::read_pieces::<()> as fn(_, _, Each) -> _);
+    keep!(SliceReader::<Flash>::read_pieces::<()> as fn(_, _, Each) -> _);
+    keep!(TensorView::as_slice::<f32> as fn(_) -> _);
+    keep!(Text::copy_to as fn(_, _) -> _);
+}
+
+#[no_mangle]
+pub extern "C" fn main() -> i32 {
+    keep_all();
+    0
+}

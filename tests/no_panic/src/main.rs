@@ -135,10 +135,10 @@ fn source(flash: &Flash<'_>, limits: &Limits, name: &str) -> Result<(), ReadErro
     let tensor = reader.tensor(name)?;
     tensor.dequant_range(black_box(3), &mut out, &mut buffer)?;
     tensor.dequant_rows(black_box(1)..black_box(2), &mut out, &mut buffer)?;
-    tensor.read_bytes_at(black_box(5), &mut buffer)?;
+    tensor.read_into_at(black_box(5), &mut buffer)?;
     let slice = tensor.slice(&[black_box(2).into(), black_box(1..3).into()])?;
     slice.dequant_into(&mut out, &mut buffer)?;
-    slice.read_bytes(&mut buffer)
+    slice.read_into(&mut buffer)
 }
 
 /// Plans and writes a file, and encodes numbers.

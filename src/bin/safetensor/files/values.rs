@@ -44,13 +44,13 @@ pub(crate) fn byte_range(dtype: Dtype, elements: &Range<u64>) -> Range<u64> {
 }
 
 /// Reads a range of a tensor's bytes into the buffer.
-pub(crate) fn read_bytes<'b>(
+pub(crate) fn read_into<'b>(
     tensor: &FileTensor<'_>,
     bytes: Range<u64>,
     buffer: &'b mut Vec<u8>,
 ) -> Result<&'b [u8], Failure> {
     buffer.resize(usize::try_from(bytes.end - bytes.start).unwrap_or(usize::MAX), 0);
-    tensor.read_bytes_at(bytes.start, buffer)?;
+    tensor.read_into_at(bytes.start, buffer)?;
     Ok(buffer)
 }
 
@@ -64,7 +64,7 @@ impl Buffers {
         let Buffers { bytes, singles, values } = self;
         let len = usize::try_from(piece.end - piece.start).unwrap_or(usize::MAX);
         if is_wide(tensor.dtype()) {
-            read_bytes(tensor, byte_range(tensor.dtype(), piece), bytes)?;
+            read_into(tensor, byte_range(tensor.dtype(), piece), bytes)?;
             widen(tensor.dtype(), bytes, values);
         } else {
             singles.resize(len, 0.0);

@@ -193,7 +193,7 @@ fn write(
             stored.clear();
             stored.extend(singles.iter().flat_map(|single| single.to_le_bytes()));
         } else {
-            values::read_bytes(tensor, values::byte_range(dtype, &piece), &mut stored)?;
+            values::read_into(tensor, values::byte_range(dtype, &piece), &mut stored)?;
         }
         if dtype == Dtype::BOOL && format == Format::Npy {
             // NumPy requires 0 or 1; the format allows any byte.

@@ -142,7 +142,7 @@ fn digest(
     let dtype = tensor.dtype();
     progress.for_each_piece(0..tensor.elements(), &[dtype], |piece| {
         let bytes = values::byte_range(dtype, &piece);
-        hasher.add(values::read_bytes(tensor, bytes, &mut buffer)?);
+        hasher.add(values::read_into(tensor, bytes, &mut buffer)?);
         Ok(())
     })?;
     Ok(hasher.finish())

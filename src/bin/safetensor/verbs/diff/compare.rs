@@ -31,8 +31,8 @@ pub(crate) fn compare(
     progress.for_each_piece(0..a.elements(), &[a.dtype(), b.dtype()], |piece| {
         let bytes_a = values::byte_range(a.dtype(), &piece);
         let bytes_b = values::byte_range(b.dtype(), &piece);
-        let bytes_a = values::read_bytes(a, bytes_a, &mut buffer_a)?;
-        let bytes_b = values::read_bytes(b, bytes_b, &mut buffer_b)?;
+        let bytes_a = values::read_into(a, bytes_a, &mut buffer_a)?;
+        let bytes_b = values::read_into(b, bytes_b, &mut buffer_b)?;
         if same_dtype && bytes_a == bytes_b {
             return Ok(());
         }
