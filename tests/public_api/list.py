@@ -234,7 +234,12 @@ class Interface:
             name = name_of(trait["path"])
             if name in AUTO or name == "StructuralPartialEq":
                 return
-            self.lines.add(f"impl {name}{arguments(trait['args'])} for {kind(value['for'])}")
+            trait = name + arguments(trait["args"])
+            self.lines.add(f"impl {trait} for {kind(value['for'])}")
+            if not any("automatically_derived" in str(attribute) for attribute in item["attrs"]):
+                methods = [self.item(id) for id in value["items"]]
+                methods = [m["name"] for m in methods if "function" in m["inner"]]
+                self.functions |= {f"<{kind(value['for'])} as {trait}>::{m}" for m in methods}
             return
         for id in value["items"]:
             member = self.item(id)
@@ -274,8 +279,15 @@ def unprobed(functions):
     with open(PROBE, encoding="utf-8") as file:
         probe = re.sub(r"//.*", "", file.read())
     probe = re.sub(r"::<[^()]*?>(?=::)", "", probe)
-    names = set(re.findall(r"\b((?:\w+::)+\w+)", probe)) | set(re.findall(r"\b\w+::\w+", probe))
-    return sorted(name for name in functions if name not in names)
+    names = set(re.findall(r"\b(?:\w+::)+\w+", probe))
+    names |= {without_parameters(name) for name in re.findall(r"<.+? as .+?>::\w+", probe)}
+    return sorted(name for name in functions if without_parameters(name) not in names)
+
+
+def without_parameters(name):
+    """Without lifetimes, and with `_` for parameters of types: `<Shape as PartialEq<[usize; _]>>::eq`."""
+    name = re.sub(r"'\w+(, )?", "", name).replace("<>", "").replace("& ", "&").replace("core::error::", "")
+    return re.sub(r"\b(E|u8|EndOfSource)\b", "_", re.sub(r"; \w+\]", "; _]", name))
 
 
 def main():

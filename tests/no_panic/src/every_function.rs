@@ -9,14 +9,22 @@
 
 mod judge;
 
+use core::fmt::{Debug, Display};
+use core::hash::{Hash, Hasher};
 use core::hint::black_box;
-use core::ops::ControlFlow;
+use core::ops::{
+    ControlFlow, Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive,
+};
+use core::str::FromStr;
 
+use safetensors_zero::slice::{Runs, SliceIter};
 use safetensors_zero::{
-    dequant, encode, stats, Count, Dtype, DtypeSet, Error, ErrorInFile, ErrorKind, Frame, Header,
-    Index, Metadata, Plan, PlanError, PlanTensor, ReadError, Reader, SafeTensors, Scan, Scanned,
-    Shape, ShardName, Slice, SliceReader, SliceView, Source, Table, TensorIndexer, TensorInfo,
-    TensorReader, TensorView, Text,
+    dequant, encode, stats, Chars, Count, Dimensions, Dtype, DtypeSet, EndOfSource, Error,
+    ErrorInFile, ErrorKind, Expected, Field, Foreign, Frame, Header, Index, IndexIter, IndexLimits,
+    JsonType, Key, Limits, Metadata, MetadataIter, ParseDtypeError, Plan, PlanError, PlanOptions,
+    PlanTensor, ReadError, Reader, SafeTensors, Scan, Scanned, Shape, ShardName, ShardNameFault,
+    Slice, SliceReader, SliceView, Source, StringKind, Table, TableIter, TensorIndexer, TensorInfo,
+    TensorReader, TensorSlot, TensorView, TensorsIter, Text,
 };
 
 /// A source that is not in memory, as far as the compiler knows.
@@ -40,6 +48,19 @@ macro_rules! keep {
     ($function:expr) => {
         black_box($function as *const ());
     };
+}
+
+/// A hasher that does nothing.
+struct Sink;
+
+impl Hasher for Sink {
+    fn finish(&self) -> u64 {
+        0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        black_box(bytes);
+    }
 }
 
 type Each = fn(&[u8]) -> ControlFlow<()>;
@@ -214,15 +235,93 @@ fn keep_all() {
     keep!(Frame::read_from::<Flash> as fn(_, _) -> _);
     keep!(Header::read_from::<Flash> as fn(_, _, _) -> _);
     keep!(Shape::to_array::<3> as fn(_) -> _);
-    keep!(TensorIndexer::stepped as fn(core::ops::Range<u64>, _) -> _);
+    keep!(TensorIndexer::stepped as fn(Range<u64>, _) -> _);
     keep!(TensorReader::<Flash>::read_pieces::<()> as fn(_, _, Each) -> _);
     keep!(SliceReader::<Flash>::read_pieces::<()> as fn(_, _, Each) -> _);
     keep!(TensorView::as_slice::<f32> as fn(_) -> _);
     keep!(Text::copy_to as fn(_, _) -> _);
 }
 
+fn keep_all_of_traits() {
+    keep!(<&SliceView as IntoIterator>::into_iter as fn(_) -> _);
+    keep!(<&SafeTensors as IntoIterator>::into_iter as fn(_) -> _);
+    keep!(<&Table as IntoIterator>::into_iter as fn(_) -> _);
+    keep!(<&Index as IntoIterator>::into_iter as fn(_) -> _);
+    keep!(<&Metadata as IntoIterator>::into_iter as fn(_) -> _);
+    keep!(<&Shape as IntoIterator>::into_iter as fn(_) -> _);
+    keep!(<Chars as Iterator>::next as fn(_) -> _);
+    keep!(<Dimensions as Debug>::fmt as fn(_, _) -> _);
+    keep!(<Dimensions as Iterator>::next as fn(_) -> _);
+    keep!(<Dtype as Display>::fmt as fn(_, _) -> _);
+    keep!(<Dtype as FromStr>::from_str as fn(_) -> _);
+    keep!(<EndOfSource as Display>::fmt as fn(_, _) -> _);
+    keep!(<Error as Display>::fmt as fn(_, _) -> _);
+    keep!(<ErrorInFile as Display>::fmt as fn(_, _) -> _);
+    keep!(<ErrorKind as Display>::fmt as fn(_, _) -> _);
+    keep!(<Expected as Display>::fmt as fn(_, _) -> _);
+    keep!(<Field as Display>::fmt as fn(_, _) -> _);
+    keep!(<Foreign as Display>::fmt as fn(_, _) -> _);
+    keep!(<Index as Debug>::fmt as fn(_, _) -> _);
+    keep!(<IndexIter as Iterator>::next as fn(_) -> _);
+    keep!(<IndexIter as Iterator>::size_hint as fn(_) -> _);
+    keep!(<IndexLimits as Default>::default as fn() -> _);
+    keep!(<JsonType as Display>::fmt as fn(_, _) -> _);
+    keep!(<Key as Display>::fmt as fn(_, _) -> _);
+    keep!(<Limits as Default>::default as fn() -> _);
+    keep!(<Metadata as Debug>::fmt as fn(_, _) -> _);
+    keep!(<Metadata as IntoIterator>::into_iter as fn(_) -> _);
+    keep!(<MetadataIter as Iterator>::next as fn(_) -> _);
+    keep!(<MetadataIter as Iterator>::size_hint as fn(_) -> _);
+    keep!(<ParseDtypeError as Display>::fmt as fn(_, _) -> _);
+    keep!(<PlanError as Display>::fmt as fn(_, _) -> _);
+    keep!(<PlanError as From<ErrorKind>>::from as fn(_) -> _);
+    keep!(<PlanOptions as Default>::default as fn() -> _);
+    keep!(<ReadError<u8> as Display>::fmt as fn(_, _) -> _);
+    keep!(<ReadError<EndOfSource> as core::error::Error>::source as fn(_) -> _);
+    keep!(<ReadError<u8> as From<Error>>::from as fn(_) -> _);
+    keep!(<Runs as Iterator>::next as fn(_) -> _);
+    keep!(<SafeTensors as Debug>::fmt as fn(_, _) -> _);
+    keep!(<Scan as Iterator>::next as fn(_) -> _);
+    keep!(<Shape as Debug>::fmt as fn(_, _) -> _);
+    keep!(<Shape as Display>::fmt as fn(_, _) -> _);
+    keep!(<Shape as PartialEq<&[usize]>>::eq as fn(_, _) -> _);
+    keep!(<Shape as PartialEq<[usize; 3]>>::eq as fn(_, _) -> _);
+    keep!(<Shape as PartialEq<[usize]>>::eq as fn(_, _) -> _);
+    keep!(<Shape as PartialEq>::eq as fn(_, _) -> _);
+    keep!(<Shape as IntoIterator>::into_iter as fn(_) -> _);
+    keep!(<ShardName as Display>::fmt as fn(_, _) -> _);
+    keep!(<ShardNameFault as Display>::fmt as fn(_, _) -> _);
+    keep!(<SliceIter as Iterator>::next as fn(_) -> _);
+    keep!(<SliceView as Debug>::fmt as fn(_, _) -> _);
+    keep!(<StringKind as Display>::fmt as fn(_, _) -> _);
+    keep!(<Table as Debug>::fmt as fn(_, _) -> _);
+    keep!(<TableIter as DoubleEndedIterator>::next_back as fn(_) -> _);
+    keep!(<TableIter as Iterator>::next as fn(_) -> _);
+    keep!(<TableIter as Iterator>::size_hint as fn(_) -> _);
+    keep!(<TensorIndexer as From<Range<u64>>>::from as fn(_) -> _);
+    keep!(<TensorIndexer as From<RangeFrom<u64>>>::from as fn(_) -> _);
+    keep!(<TensorIndexer as From<RangeFull>>::from as fn(_) -> _);
+    keep!(<TensorIndexer as From<RangeInclusive<u64>>>::from as fn(_) -> _);
+    keep!(<TensorIndexer as From<RangeTo<u64>>>::from as fn(_) -> _);
+    keep!(<TensorIndexer as From<RangeToInclusive<u64>>>::from as fn(_) -> _);
+    keep!(<TensorIndexer as From<u64>>::from as fn(_) -> _);
+    keep!(<TensorSlot as Default>::default as fn() -> _);
+    keep!(<TensorView as Debug>::fmt as fn(_, _) -> _);
+    keep!(<TensorsIter as Iterator>::next as fn(_) -> _);
+    keep!(<TensorsIter as Iterator>::size_hint as fn(_) -> _);
+    keep!(<Text as Debug>::fmt as fn(_, _) -> _);
+    keep!(<Text as Display>::fmt as fn(_, _) -> _);
+    keep!(<Text as Hash>::hash::<Sink> as fn(_, _) -> _);
+    keep!(<Text as Ord>::cmp as fn(_, _) -> _);
+    keep!(<Text as PartialEq<&str>>::eq as fn(_, _) -> _);
+    keep!(<Text as PartialEq<str>>::eq as fn(_, _) -> _);
+    keep!(<Text as PartialEq>::eq as fn(_, _) -> _);
+    keep!(<Text as PartialOrd>::partial_cmp as fn(_, _) -> _);
+}
+
 #[no_mangle]
 pub extern "C" fn main() -> i32 {
     keep_all();
+    keep_all_of_traits();
     0
 }
