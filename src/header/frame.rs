@@ -20,7 +20,7 @@ use crate::base::limits::Limits;
 /// ```
 /// use safetensors_zero::{Frame, Header, Limits, Table, TensorSlot};
 ///
-/// # let file = include_bytes!("../examples/animals.safetensors");
+/// # let file = include_bytes!("../../examples/animals.safetensors");
 /// # let (file_len, read) = (file.len() as u64, |range: std::ops::Range<u64>| &file[range.start as usize..range.end as usize]);
 /// // `read(range)` stands for a request to a server, or a read from a flash chip.
 /// let limits = Limits::default();

@@ -13,7 +13,7 @@ use crate::base::convert::{to_u64, to_usize};
 /// ```
 /// use safetensors_zero::{SafeTensors, TensorSlot};
 ///
-/// let file = include_bytes!("../examples/animals.safetensors");
+/// let file = include_bytes!("../../examples/animals.safetensors");
 /// let mut slots = [TensorSlot::EMPTY; 8];
 /// let tensors = SafeTensors::parse(file, &mut slots)?;
 /// let shape = tensors.tensor("embedding.weight")?.shape();
