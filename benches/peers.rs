@@ -343,7 +343,7 @@ fn write(tables: &Tables) {
 fn hostile_headers(tables: &Tables) {
     const MIB: usize = 1 << 20;
     let title = "hostile headers, cost per byte compared with an honest header";
-    if !tables.filter.as_ref().map_or(true, |word| title.contains(word.as_str())) {
+    if !tables.filter.as_ref().is_none_or(|word| title.contains(word.as_str())) {
         return;
     }
     println!("\n{title}\n| case | header | ns per byte | ratio to honest |\n|---|---|---|---|");
