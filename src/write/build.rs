@@ -7,6 +7,11 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+#[cfg(not(target_has_atomic = "ptr"))]
+use alloc::rc::Rc as Shared;
+#[cfg(target_has_atomic = "ptr")]
+use alloc::sync::Arc as Shared;
+
 use crate::base::dtype::Dtype;
 use crate::base::error::ErrorKind;
 use crate::header::shape::Shape;
@@ -291,9 +296,11 @@ impl PlanBuilder {
 }
 
 /// A [`Plan`] that owns its names: the header of a file to write, already checked by the reader.
+///
+/// Cloning is cheap: clones share the header and the table.
 #[derive(Debug, Clone)]
 pub struct OwnedPlan {
-    table: OwnedTable,
+    table: Shared<OwnedTable>,
 }
 
 impl OwnedPlan {
@@ -303,7 +310,7 @@ impl OwnedPlan {
         let _ = plan.write_header(&mut Utf8Vec(&mut text));
         let table = OwnedTable::parse(text, plan.data_len(), &options.limits)
             .map_err(|error| WriteError::refused(error.kind()))?;
-        Ok(OwnedPlan { table })
+        Ok(OwnedPlan { table: Shared::new(table) })
     }
 
     /// Returns the first 8 bytes of the file: the header's length.

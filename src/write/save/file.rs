@@ -93,6 +93,9 @@ impl FileWriter {
 
     /// Returns a writer of the tensor with this name. It continues where an earlier one stopped.
     ///
+    /// Takes `&mut self` because it counts each tensor's bytes, without a lock: one tensor is written
+    /// at a time.
+    ///
     /// # Errors
     /// Returns an error if no tensor has this name.
     pub fn tensor(&mut self, name: &str) -> Result<TensorWriter<'_>, WriteError> {
