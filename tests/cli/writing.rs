@@ -59,11 +59,11 @@ fn meta_edits_metadata() {
     let path = temp.write("model.safetensors", fs::read(ANIMALS).unwrap());
     let path_text = path.to_str().unwrap();
     let before = content(&path);
-    let said = text(&["meta", path_text, "--set", "licence=MIT=x", "--remove", "words"]);
-    assert_eq!(said, format!("{path_text}: changed in place\n"));
+    let output = text(&["meta", path_text, "--set", "licence=MIT=x", "--remove", "words"]);
+    assert_eq!(output, format!("{path_text}: changed in place\n"));
     assert_eq!(json(&["meta", "--json", path_text]), json!({"licence": "MIT=x"}));
-    let said = text(&["meta", path_text, "--set", "licence=MIT=x"]);
-    assert_eq!(said, format!("{path_text}: already up to date\n"));
+    let output = text(&["meta", path_text, "--set", "licence=MIT=x"]);
+    assert_eq!(output, format!("{path_text}: already up to date\n"));
     let long = format!("long={}", "v".repeat(5000));
     assert!(text(&["meta", path_text, "--set", &long, "--set", "=empty"]).contains("a new file"));
     let keys = json(&["meta", "--json", path_text]);

@@ -161,11 +161,7 @@ impl<'f> FileTensor<'f> {
         self.read_into_at_with(first, out, &mut keep_going)
     }
 
-    /// Like [`FileTensor::read_into_at`], but reports progress.
-    ///
-    /// # Errors
-    /// Same as [`FileTensor::read_into_at`], or [`FileErrorKind::Stopped`].
-    pub fn read_into_at_with(
+    fn read_into_at_with(
         &self,
         first: u64,
         out: &mut [u8],
@@ -208,11 +204,7 @@ impl<'f> FileTensor<'f> {
         self.dequant_range_with(first, out, &mut keep_going)
     }
 
-    /// Like [`FileTensor::dequant_range`], but reports progress.
-    ///
-    /// # Errors
-    /// Same as [`FileTensor::dequant_range`], or [`FileErrorKind::Stopped`].
-    pub fn dequant_range_with(
+    fn dequant_range_with(
         &self,
         first: u64,
         out: &mut [f32],
@@ -230,22 +222,9 @@ impl<'f> FileTensor<'f> {
     /// Same as [`TensorView::dequant_rows`](crate::TensorView::dequant_rows), with `out` unchanged,
     /// or an error if the file cannot be read.
     pub fn dequant_rows(&self, rows: Range<u64>, out: &mut [f32]) -> Result<(), FileError> {
-        self.dequant_rows_with(rows, out, &mut keep_going)
-    }
-
-    /// Like [`FileTensor::dequant_rows`], but reports progress.
-    ///
-    /// # Errors
-    /// Same as [`FileTensor::dequant_rows`], or [`FileErrorKind::Stopped`].
-    pub fn dequant_rows_with(
-        &self,
-        rows: Range<u64>,
-        out: &mut [f32],
-        progress: OnProgress<'_>,
-    ) -> Result<(), FileError> {
         let first = self.reader.first_of_rows(rows, out);
         let first = first.map_err(|error| self.error(error.into()))?;
-        self.dequant_range_with(first, out, progress)
+        self.dequant_range(first, out)
     }
 
     /// Copies the data to a writer, unconverted and at most 64 KiB at a time. Returns the number of

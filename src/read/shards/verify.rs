@@ -46,7 +46,7 @@ pub enum FindingKind {
     /// The index's `total_size` is not the size of its tensors.
     TotalSize {
         /// The index's `total_size`.
-        said: u64,
+        stated: u64,
         /// The sum of the tensors' sizes in bytes.
         sum: u64,
     },
@@ -103,8 +103,8 @@ impl fmt::Display for Sentence<'_> {
                 let listed = listed.to_string_lossy();
                 write!(f, "the index lists it in {}", Quoted(&listed))
             }
-            FindingKind::TotalSize { said, sum } => {
-                write!(f, "total_size is {said}, but the tensors have {sum} bytes")
+            FindingKind::TotalSize { stated, sum } => {
+                write!(f, "total_size is {stated}, but the tensors have {sum} bytes")
             }
             FindingKind::TotalSizeNotNatural => {
                 f.write_str("total_size is not a natural number that fits in 64 bits")
@@ -165,9 +165,9 @@ impl Shards {
         };
         match (index.map.total_size(), sum) {
             (TotalSize::Other, _) => each(index_finding(FindingKind::TotalSizeNotNatural))?,
-            (TotalSize::Bytes(said), Some(sum)) if u128::from(said) != sum => {
+            (TotalSize::Bytes(stated), Some(sum)) if u128::from(stated) != sum => {
                 let sum = u64::try_from(sum).unwrap_or(u64::MAX);
-                each(index_finding(FindingKind::TotalSize { said, sum }))?;
+                each(index_finding(FindingKind::TotalSize { stated, sum }))?;
             }
             _ => {}
         }
