@@ -15,7 +15,6 @@
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,
     clippy::cast_sign_loss,
-    clippy::incompatible_msrv,
     clippy::integer_division
 )]
 
