@@ -62,6 +62,13 @@ impl<'a> Shape<'a> {
         Dimensions(self.0)
     }
 
+    /// Returns the size of a dimension, or `None` if there are not so many. The first is 0. Takes
+    /// time linear in `index` for a shape in a header.
+    #[must_use]
+    pub fn get(&self, index: usize) -> Option<u64> {
+        self.iter().nth(index)
+    }
+
     /// Returns the number of dimensions. A scalar has none.
     #[must_use]
     pub fn rank(&self) -> usize {
@@ -222,6 +229,27 @@ impl PartialEq<&[usize]> for Shape<'_> {
 impl<const N: usize> PartialEq<[usize; N]> for Shape<'_> {
     fn eq(&self, other: &[usize; N]) -> bool {
         *self == Shape::new(other)
+    }
+}
+
+impl<const N: usize> PartialEq<&[usize; N]> for Shape<'_> {
+    fn eq(&self, other: &&[usize; N]) -> bool {
+        *self == Shape::new(*other)
+    }
+}
+
+#[cfg(feature = "alloc")]
+impl PartialEq<alloc::vec::Vec<usize>> for Shape<'_> {
+    fn eq(&self, other: &alloc::vec::Vec<usize>) -> bool {
+        *self == Shape::new(other)
+    }
+}
+
+/// Same as [`Shape::to_vec`].
+#[cfg(feature = "alloc")]
+impl From<Shape<'_>> for alloc::vec::Vec<usize> {
+    fn from(shape: Shape<'_>) -> Self {
+        shape.to_vec()
     }
 }
 

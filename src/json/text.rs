@@ -152,6 +152,21 @@ impl<'a> Text<'a> {
     }
 }
 
+/// Same as [`Text::to_cow`].
+#[cfg(feature = "alloc")]
+impl<'a> From<Text<'a>> for alloc::borrow::Cow<'a, str> {
+    fn from(text: Text<'a>) -> Self {
+        text.to_cow()
+    }
+}
+
+#[cfg(feature = "alloc")]
+impl From<Text<'_>> for alloc::string::String {
+    fn from(text: Text<'_>) -> Self {
+        text.to_cow().into_owned()
+    }
+}
+
 /// Returns the length in bytes of UTF-8 of the string with this spelling.
 pub(crate) fn decoded_len(raw: &str) -> usize {
     let mut len: usize = 0;

@@ -194,6 +194,13 @@ impl fmt::Debug for Mmap {
     }
 }
 
+/// Same as [`Mmap::as_bytes`].
+impl AsRef<[u8]> for Mmap {
+    fn as_ref(&self) -> &[u8] {
+        self.as_bytes()
+    }
+}
+
 impl Source for Mmap {
     type Error = EndOfSource;
 

@@ -94,6 +94,12 @@ impl<'a> TensorView<'a> {
         self.data
     }
 
+    /// Returns the size of the data in bytes.
+    #[must_use]
+    pub fn byte_len(&self) -> u64 {
+        to_u64(self.data.len())
+    }
+
     /// Returns the number of elements. Takes constant time.
     #[must_use]
     pub fn elements(&self) -> u64 {

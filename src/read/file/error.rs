@@ -246,6 +246,24 @@ impl std::error::Error for FileError {
     }
 }
 
+/// Keeps the kind of an error of the system. A file that is not valid becomes
+/// [`InvalidData`](io::ErrorKind::InvalidData).
+impl From<FileError> for io::Error {
+    fn from(error: FileError) -> io::Error {
+        let kind = match error.kind() {
+            FileErrorKind::Open(error)
+            | FileErrorKind::Read { error, .. }
+            | FileErrorKind::Map(error)
+            | FileErrorKind::Write { error, .. } => error.kind(),
+            FileErrorKind::OutOfMemory { .. } => io::ErrorKind::OutOfMemory,
+            FileErrorKind::Shrunk { .. } => io::ErrorKind::UnexpectedEof,
+            _ if error.is_invalid() => io::ErrorKind::InvalidData,
+            _ => io::ErrorKind::Other,
+        };
+        io::Error::new(kind, error)
+    }
+}
+
 struct Sentence<'e>(&'e Inner);
 
 impl fmt::Display for Sentence<'_> {

@@ -13,6 +13,7 @@ use std::vec;
 
 use crate::base::error::{Error, ErrorKind};
 use crate::base::limits::{IndexLimits, Limits};
+use crate::json::text::Text;
 use crate::read::file::{self, FileError, FileErrorKind, FileTensor};
 use crate::read::reader::TensorReader;
 use crate::read::weight_map::WeightMap;
@@ -168,6 +169,27 @@ impl Shards {
             Ok(info) => self.tensor_of(shard, info),
             Err(_) => Err(FileError::new(self.path(shard), missing).of(name)),
         }
+    }
+
+    /// Checks whether a tensor has this name, by the index if there is one. Reads no files.
+    #[must_use]
+    pub fn contains(&self, name: &str) -> bool {
+        match &self.index {
+            Some(index) => index.map.shard_of(name).is_some(),
+            None => self.table(0).is_ok_and(|table| table.contains(name)),
+        }
+    }
+
+    /// Returns the tensors' names: in the index's order, or in data order if the model is a single
+    /// file. Reads no files.
+    pub fn names(&self) -> impl Iterator<Item = Text<'_>> {
+        let single = if self.index.is_none() { self.table(0).ok() } else { None };
+        let listed = self.index.iter().flat_map(|index| index.map.iter().map(|(name, _)| name));
+        listed.chain(
+            single
+                .into_iter()
+                .flat_map(|table| (0..table.len()).filter_map(move |at| Some(table.nth(at)?.name))),
+        )
     }
 
     /// Returns all tensors. Shards come in the order of their first mention in the index, the

@@ -226,6 +226,9 @@ fn keep_all() {
     keep!(stats::Accumulator::finish as fn(_) -> _);
     keep!(stats::Accumulator::new as fn(_) -> _);
     keep!(stats::Accumulator::push as fn(_, _) -> _);
+    keep!(Shape::get as fn(_, _) -> _);
+    keep!(TensorView::byte_len as fn(_) -> _);
+    keep!(<Shape as PartialEq<&[usize; 3]>>::eq as fn(_, _) -> _);
     keep!(Table::get as fn(_, _) -> _);
     keep!(Table::contains as fn(_, _) -> _);
     keep!(SafeTensors::get as fn(_, _) -> _);
