@@ -234,8 +234,8 @@ pub enum ErrorKind {
         available: u64,
     },
     /// The sum of the tensors' sizes differs from the size of the data region. Only reported by
-    /// [`Header::scan`](crate::Header::scan) and [`Header::find`](crate::Header::find), for a header
-    /// that does not list the tensors in data order, so that the wrong one is not known.
+    /// [`Header::scan`](crate::Header::scan) and [`Header::find`](crate::Header::find), for a
+    /// header that does not list the tensors in data order, so that the wrong one is not known.
     DataMismatch {
         /// Bytes that the tensors need.
         total: u64,
