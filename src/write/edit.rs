@@ -43,8 +43,8 @@ pub enum Edited {
 /// If the new header fits into the old one, including its padding, only the bytes that differ are
 /// written into the file itself. No data is read or moved, whatever the file's size. This is one
 /// small write, but it is not atomic: a power failure can leave it half done. Otherwise the data is
-/// copied to a new file with the same alignment (up to 4096) and permissions, which replaces the old
-/// file as with [`FileWriter`](crate::FileWriter). Symbolic links are followed.
+/// copied to a new file with the same permissions and alignment (up to 4096), which replaces the
+/// old file as with [`FileWriter`](crate::FileWriter). Symbolic links are followed.
 ///
 /// ```
 /// use safetensors_zero::{File, MetadataEdit};
