@@ -6,7 +6,7 @@
 //!
 //! | dtype | as `f32` |
 //! |---|---|
-//! | F32, BF16 | the same bits, BF16 with 16 zero bits appended; keeps payloads and signalling NaN |
+//! | F32, BF16 | the same bits, followed by 16 zeros for BF16; keeps payloads and signalling NaN |
 //! | F16 | exact; NaN keeps sign and payload; hardware conversion (see below) makes it quiet |
 //! | F8_E5M2 | exact: the upper half of an F16; NaN as for F16 |
 //! | F8_E4M3 | exact; no infinities; 0x7f and 0xff are NaN and keep their sign |
