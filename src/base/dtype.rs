@@ -70,7 +70,7 @@ pub enum DtypeClass {
     Unsigned,
     /// I8 to I64.
     Signed,
-    /// F4 to F64.
+    /// F4 to F64, and BF16.
     Float,
     /// C64.
     Complex,
@@ -125,7 +125,7 @@ impl Dtype {
         TABLE.get(usize::from(self.index())).copied().unwrap_or(first)
     }
 
-    /// The position in the enum's order.
+    /// Returns the position in the enum's order.
     #[inline]
     const fn index(self) -> u8 {
         #[allow(clippy::as_conversions, reason = "the discriminant of a fieldless repr(u8) enum")]
@@ -147,13 +147,13 @@ impl Dtype {
         usize::from(self.row().2)
     }
 
-    /// Returns the kind of number it is.
+    /// Returns the kind of number that an element is.
     #[must_use]
     pub fn class(self) -> DtypeClass {
         self.row().3
     }
 
-    /// Checks whether elements can be converted to `f32`. All but C64 can.
+    /// Returns `true` if elements can be converted to `f32`, which is so for all dtypes but C64.
     #[must_use]
     pub fn has_f32(self) -> bool {
         self != Dtype::C64
@@ -234,7 +234,8 @@ impl Dtype {
         bytes.ok_or(ByteLenError::Overflow)
     }
 
-    /// Returns how many whole elements fit in this many bytes, rounded down to whole groups.
+    /// Returns how many elements fit in this many bytes. For the two F6 dtypes, counts only whole
+    /// groups of three bytes.
     #[inline]
     pub(crate) fn elements_in(self, bytes: u64) -> u64 {
         match self.bitsize() {
@@ -329,7 +330,7 @@ impl DtypeSet {
         DtypeSet(self.0 & !other.0)
     }
 
-    /// Checks whether the dtype is in the set.
+    /// Returns `true` if the dtype is in the set.
     #[inline]
     #[must_use]
     pub const fn contains(self, dtype: Dtype) -> bool {

@@ -7,7 +7,7 @@ use core::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Foreign {
-    /// A zip archive, such as one written by PyTorch's `save`.
+    /// A zip archive, such as one written by `torch.save`.
     Zip,
     /// Data compressed with gzip.
     Gzip,
@@ -15,7 +15,7 @@ pub enum Foreign {
     Compressed,
     /// A Python pickle.
     Pickle,
-    /// A Git LFS pointer: a text of about 130 bytes that stands for the file.
+    /// A Git LFS pointer: a text of about 130 bytes in place of the file.
     GitLfsPointer,
     /// An HTML or XML page.
     Html,
@@ -54,8 +54,9 @@ impl fmt::Display for Foreign {
 
 /// Returns the format that a file's first bytes belong to, if it is a known one.
 ///
-/// Call this only if the frame or the header is invalid, since a valid header length can look like
-/// anything. More bytes give better results. With fewer than 8, only some formats are recognised.
+/// Call this only if the frame or the header is invalid, since the bytes of a valid header length
+/// can match any format. More bytes give better results. With fewer than 8, only some formats are
+/// recognised.
 #[cold]
 pub(crate) fn recognise(file: &[u8]) -> Option<Foreign> {
     // A JSON object in the header's place: whatever the length looks like, this is a safetensors

@@ -15,7 +15,7 @@ use crate::base::dtype::DtypeSet;
 /// limits.unknown_keys = true;
 /// ```
 ///
-/// Every bound is inclusive.
+/// Every bound is an inclusive maximum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
@@ -38,7 +38,8 @@ pub struct Limits {
     pub metadata_value_bytes: u32,
     /// Dimensions of a tensor.
     pub rank: u32,
-    /// The largest integer: in `data_offsets`, and as a dimension of a tensor that has elements.
+    /// The largest integer in `data_offsets`, and the largest dimension of a tensor that has
+    /// elements.
     pub integer: u64,
     /// The largest dimension of a tensor that has no elements, such as `[0, 18446744073709551615]`.
     pub empty_dimension: u64,
@@ -50,7 +51,7 @@ pub struct Limits {
     /// `{`, but the reference accepts white space on purpose.
     pub leading_whitespace: bool,
     /// Accepts any JSON white space as padding after the header's `}`. The README allows only
-    /// spaces (0x20), the reference allows all.
+    /// spaces (0x20); the reference allows all four characters.
     pub any_padding: bool,
     /// Accepts keys other than `dtype`, `shape` and `data_offsets` in an entry and skips their
     /// values, which must still be valid JSON. The README does not mention them, the JSON schema
@@ -124,7 +125,7 @@ impl Default for Limits {
 
 /// What a reader of shard indexes accepts, including differences between an index and its shards.
 ///
-/// Every bound is inclusive. Each shard is also subject to [`Limits`].
+/// Every bound is an inclusive maximum. Each shard is also subject to [`Limits`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct IndexLimits {

@@ -1,4 +1,4 @@
-//! An error with the names in the file that it is about.
+//! An error together with the names that it is about, read back from the file.
 
 use core::fmt;
 
@@ -8,7 +8,7 @@ use crate::json::tokenizer::Cursor;
 
 /// Characters of a name shown in a message.
 const SHOWN: usize = 120;
-/// A string that is not a name is shown if it ends within this many bytes.
+/// A string other than a tensor's name is shown if it ends within this many bytes.
 const SUBJECT_BYTES: usize = 4096;
 
 impl Error {
@@ -63,7 +63,7 @@ fn string_at(part: &[u8], start: usize, len: usize) -> Option<Text<'_>> {
     Some(Text::in_header(valid, string))
 }
 
-/// An [`Error`] with the names that it is about. `Display` writes one sentence.
+/// An [`Error`] together with the names that it is about. `Display` writes one sentence.
 #[derive(Debug, Clone, Copy)]
 pub struct ErrorInFile<'b> {
     error: Error,
@@ -79,7 +79,7 @@ impl<'b> ErrorInFile<'b> {
         self.error
     }
 
-    /// Returns the tensor's name, if the error is about a tensor.
+    /// Returns the tensor's name, or `None` if the error is not about a single tensor.
     #[must_use]
     pub fn tensor(&self) -> Option<Text<'b>> {
         self.name

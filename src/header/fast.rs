@@ -41,7 +41,7 @@ pub(crate) fn member<'a, const SPACED: bool>(
     fast.field(&mut fields, limits)?;
     fast.close(b'}')?;
 
-    // Three fields without duplicates are all three.
+    // There are no duplicates, so three fields are all of them.
     let Fields { dtype, shape, elements, begin, end, offsets, .. } = fields;
     let needed = dtype.byte_len(elements).ok()?;
     let valid = end.checked_sub(begin) == Some(needed)

@@ -50,9 +50,9 @@ impl Frame {
     /// name that format. Takes constant time.
     ///
     /// # Errors
-    /// [`FileTooShort`](ErrorKind::FileTooShort), [`HeaderEmpty`](ErrorKind::HeaderEmpty),
-    /// [`HeaderTooLarge`](ErrorKind::HeaderTooLarge),
-    /// [`HeaderTruncated`](ErrorKind::HeaderTruncated), or instead of these
+    /// [`FileTooShort`](ErrorKind::FileTooShort) if `prefix` or the file is shorter than 8 bytes;
+    /// [`HeaderEmpty`](ErrorKind::HeaderEmpty), [`HeaderTooLarge`](ErrorKind::HeaderTooLarge),
+    /// [`HeaderTruncated`](ErrorKind::HeaderTruncated), or, instead of one of these three,
     /// [`Foreign`](ErrorKind::Foreign).
     #[inline]
     pub fn parse(prefix: &[u8], file_len: u64, limits: &Limits) -> Result<Frame, Error> {
@@ -147,10 +147,10 @@ impl<'a> Header<'a> {
     /// Takes time linear in the text.
     ///
     /// # Errors
-    /// [`HeaderEmpty`](ErrorKind::HeaderEmpty), [`HeaderTooLarge`](ErrorKind::HeaderTooLarge),
+    /// [`HeaderEmpty`](ErrorKind::HeaderEmpty); [`HeaderTooLarge`](ErrorKind::HeaderTooLarge);
     /// [`InvalidUtf8`](ErrorKind::InvalidUtf8),
     /// [`LeadingWhitespace`](ErrorKind::LeadingWhitespace) under strict rules,
-    /// [`HeaderStart`](ErrorKind::HeaderStart), or instead of these
+    /// [`HeaderStart`](ErrorKind::HeaderStart), or, instead of one of these three,
     /// [`Foreign`](ErrorKind::Foreign).
     pub fn new(text: &'a [u8], data_len: u64, limits: &Limits) -> Result<Header<'a>, Error> {
         Ok(Header { text: checked(text, limits)?, data_len, limits: *limits })
@@ -226,8 +226,8 @@ fn check_unusual<'a>(text: &'a [u8], limits: &Limits) -> Result<&'a str, Error> 
     Err(foreign_or(prefix.get(..given).unwrap_or_default(), error))
 }
 
-/// Returns the limit on the header's size, capped so that positions in the header, even counted from
-/// the start of the file, fit in 32 bits with one value to spare.
+/// Returns the limit on the header's size, capped so that positions in the header, even counted
+/// from the start of the file, fit in 32 bits with one value to spare.
 pub(crate) fn header_limit(limits: &Limits) -> u64 {
     const MOST: u32 = u32::MAX - 9;
     limits.header_bytes.min(u64::from(MOST))

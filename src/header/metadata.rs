@@ -86,7 +86,7 @@ impl<'a> Metadata<'a> {
         self.place
     }
 
-    /// Returns the position of its `{` in the header.
+    /// Returns the position of the metadata's `{` in the header.
     #[cfg(feature = "std")]
     pub(crate) fn begin(&self) -> usize {
         to_usize(self.place.start).saturating_sub(1)
@@ -99,7 +99,8 @@ impl<'a> Metadata<'a> {
         MetadataIter { text, json: Cursor::new(text), left: self.place.len }
     }
 
-    /// Returns the value of a key. Takes time linear in the metadata.
+    /// Returns the value of a key, or `None` if there is no such key. Takes time linear in the
+    /// metadata.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<Text<'a>> {
         self.iter().find_map(|(k, value)| (k == *key).then_some(value))
@@ -111,7 +112,7 @@ impl<'a> Metadata<'a> {
         to_usize(self.place.len)
     }
 
-    /// Checks whether there are no keys.
+    /// Returns `true` if there are no keys.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.place.len == 0

@@ -1,4 +1,4 @@
-//! A tensor's shape of any rank, read back from the header.
+//! A tensor's shape, of any rank, read back from the header.
 
 use core::fmt;
 
@@ -79,7 +79,8 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// Returns the dimensions as an array, if there are `N` and each fits in a `usize`.
+    /// Returns the dimensions as an array, or `None` if there are not exactly `N` or one does not
+    /// fit in a `usize`.
     #[must_use]
     pub fn to_array<const N: usize>(&self) -> Option<[usize; N]> {
         let mut array = [0; N];
@@ -90,8 +91,8 @@ impl<'a> Shape<'a> {
         dimensions.next().is_none().then_some(array)
     }
 
-    /// Copies the dimensions to a vector. On targets whose `usize` is narrower than 64 bits, a larger
-    /// dimension becomes `usize::MAX`; [`Shape::iter`] returns the exact one.
+    /// Copies the dimensions to a vector. On targets whose `usize` is narrower than 64 bits, a
+    /// dimension that does not fit becomes `usize::MAX`; [`Shape::iter`] returns the exact one.
     #[cfg(feature = "alloc")]
     #[must_use]
     pub fn to_vec(&self) -> alloc::vec::Vec<usize> {

@@ -107,7 +107,8 @@ impl<'l, 'a> Walk<'l, 'a> {
         Some(entry)
     }
 
-    /// Checks whether the object ends here, followed only by spaces.
+    /// Returns `true` if the object ends here, followed only by spaces. The walk is then at its
+    /// end.
     #[inline]
     pub(crate) fn has_ended(&mut self) -> bool {
         let ended = self.state == State::Member && self.json.is_closed();
@@ -144,7 +145,7 @@ impl<'l, 'a> Walk<'l, 'a> {
         Ok(Some(item))
     }
 
-    /// Checks whether the decoded string is `short`.
+    /// Returns `true` if the decoded string is `short`.
     #[inline]
     fn is(&self, string: Str<'a>, short: &str) -> bool {
         if string.escaped {

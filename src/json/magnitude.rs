@@ -7,9 +7,9 @@ pub(super) struct Magnitude {
     leading: u64,
     /// How many digits `leading` has.
     count: u8,
-    /// The decimal exponent of the first one. Meaningless while there is none.
+    /// The decimal exponent of the first significant digit. Meaningless while there is none.
     exponent: i64,
-    /// The digits after the decimal point up to the first significant one, which is counted too.
+    /// The number of digits after the decimal point, up to and including the first significant one.
     zeros: i64,
 }
 
@@ -43,7 +43,8 @@ impl Magnitude {
         self.exponent = self.exponent.saturating_add(exponent);
     }
 
-    /// Checks whether the number is at most the largest `f64`, 1.7976931348623157e308.
+    /// Returns `true` if the number's first 17 digits and exponent are at most those of the largest
+    /// `f64`, 1.7976931348623157e308.
     pub(super) fn is_in_range(&self) -> bool {
         if self.count == 0 || self.exponent < 308 {
             return true;

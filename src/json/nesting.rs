@@ -31,7 +31,8 @@ impl Nesting {
         self.depth = self.depth.saturating_sub(1);
     }
 
-    /// Returns whether the innermost open bracket is an object's, or `None` if none is open.
+    /// Returns `Some(true)` if the innermost open bracket is an object's, `Some(false)` if it is an
+    /// array's, and `None` if none is open.
     pub(super) fn top(&self) -> Option<bool> {
         let [first, ..] = self.bits;
         (self.depth > 0).then_some(first & 1 == 1)

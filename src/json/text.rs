@@ -44,7 +44,7 @@ impl Str<'_> {
 ///
 /// It borrows the header's spelling, in which characters can be escaped (`"a\u002eb"` is `a.b`),
 /// and behaves like the decoded string: equality, order, hash, length and display use the decoded
-/// characters. All of them take time linear in the string and no memory.
+/// characters. All of these take time linear in the string and allocate nothing.
 ///
 /// `Display` writes the characters as they are. `Debug` writes them in quotes and escapes control
 /// characters, bidirectional overrides and other invisible characters, so that a hostile name
@@ -83,7 +83,7 @@ impl<'a> Text<'a> {
         self.raw
     }
 
-    /// Returns the string if its spelling has no escapes, which is nearly always the case.
+    /// Returns the string, or `None` if its spelling has escapes, which is rare.
     #[cfg_attr(not(target_os = "none"), inline)]
     #[must_use]
     pub fn as_str(&self) -> Option<&'a str> {
@@ -105,7 +105,7 @@ impl<'a> Text<'a> {
         decoded_len(self.raw)
     }
 
-    /// Checks whether the string is empty.
+    /// Returns `true` if the string is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.raw.is_empty()
@@ -452,9 +452,10 @@ fn write_quoted(
     f.write_char('"')
 }
 
-/// Checks whether a character is invisible, moves the cursor, or changes how its neighbours look:
-/// control and format characters, separators, private use and noncharacters. `core`'s own escaping
-/// is not used, since its tables take kilobytes and it leaves some of these characters unescaped.
+/// Returns `true` if a character is invisible, moves the cursor, or changes how its neighbours
+/// look: control and format characters, separators, private use and noncharacters. `core`'s own
+/// escaping is not used, since its tables take kilobytes and it leaves some of these characters
+/// unescaped.
 fn is_hidden(c: char) -> bool {
     matches!(
         c,

@@ -58,7 +58,7 @@ impl<'a> Cursor<'a> {
         self.rest.first().copied()
     }
 
-    /// Checks whether only a closing brace and spaces are left.
+    /// Returns `true` if only a closing brace and spaces are left.
     #[inline]
     pub(crate) fn is_closed(&self) -> bool {
         matches!(self.rest, [b'}', padding @ ..] if padding.iter().all(|byte| *byte == b' '))
@@ -212,7 +212,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Takes a string if one is next and it is well-formed.
+    /// Takes a string if one is next and it is well-formed. Returns `None` also for strings with
+    /// surrogates, and for some with escapes near the end of the text.
     #[inline(always)]
     pub(crate) fn fast_string(&mut self) -> Option<Str<'a>> {
         let [b'"', body @ ..] = self.rest else { return None };
@@ -297,7 +298,7 @@ impl<'a> Cursor<'a> {
         Some(word & u64::MAX >> (56_u32.wrapping_sub(bits) & 63))
     }
 
-    /// Takes an escape, or the two of a surrogate pair.
+    /// Takes an escape, or the two escapes of a surrogate pair.
     #[inline]
     fn escape(&mut self) -> Result<(), Error> {
         match self.rest {

@@ -92,7 +92,8 @@ pub(super) fn skip_name(mut rest: &[u8]) -> &[u8] {
     skip_plain(rest)
 }
 
-/// Returns the number that eight digits form. Each byte is a digit's value, the first digit lowest.
+/// Returns the number that eight digits form. Each byte is a digit's value; the first digit is in
+/// the lowest byte.
 #[inline(always)]
 pub(super) fn eight_digits(digits: u64) -> u64 {
     // Pairs, then fours, then all eight: each product adds a number times its weight to the next

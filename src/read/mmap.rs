@@ -36,7 +36,7 @@ pub struct MmapOptions {
     /// The limits for the file.
     pub limits: Limits,
     /// Whether to load the whole file into memory at once, instead of each page when it is first
-    /// used. Ignored on systems that don't support it.
+    /// used. Ignored on systems that do not support it.
     pub populate: bool,
 }
 

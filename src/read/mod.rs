@@ -1,9 +1,9 @@
-//! The sixth floor reads bytes that are not in memory: positioned reads, files, memory maps, shard
+//! Floor 6, reading bytes that are not in memory: positioned reads, files, memory maps, shard
 //! indexes, and models of several files.
 //!
-//! Nothing here decides what is valid. The floors above do.
+//! Nothing here decides which headers are valid. The floors before this one do.
 
-// In reading order: each module imports only from those above it.
+// In reading order. Each module imports only modules above it.
 pub(crate) mod source;
 pub(crate) mod reader;
 pub(crate) mod index;

@@ -41,9 +41,9 @@ use crate::base::error::Error;
 /// # let flash = Flash { chip: RefCell::new(Chip(file)), len: file.len() as u64 };
 /// let (mut header, mut slots) = ([0; 512], [TensorSlot::EMPTY; 8]);
 /// let reader = Reader::open(&flash, &mut header, &mut slots, &Limits::default()).unwrap();
-/// let table = reader.tensor("embedding.weight").unwrap();
+/// let tensor = reader.tensor("embedding.weight").unwrap();
 /// let (mut row, mut buffer) = ([0.0; 8], [0; 64]);
-/// table.dequant_rows(3..4, &mut row, &mut buffer).unwrap();
+/// tensor.dequant_rows(3..4, &mut row, &mut buffer).unwrap();
 /// assert_eq!(row[2], 0.89990234);
 /// ```
 #[allow(clippy::len_without_is_empty, reason = "an `is_empty` would have no use")]
@@ -122,7 +122,7 @@ through_pointers!(
 );
 
 /// Uses positioned reads, which can run on several threads at once. The file's cursor is never
-/// used. On Unix it doesn't move either; Windows moves it with every read.
+/// used. On Unix it does not move either; Windows moves it with every read.
 #[cfg(feature = "std")]
 impl Source for std::fs::File {
     type Error = std::io::Error;
@@ -173,12 +173,12 @@ pub enum ReadError<E> {
         /// The length of the range in bytes.
         len: u64,
     },
-    /// The source's contents are invalid, or the request doesn't fit them.
+    /// The source's contents are invalid, or the request does not fit them.
     Invalid(Error),
 }
 
 impl<E> ReadError<E> {
-    /// Returns the error in the file's contents or in the request. `None` if the source failed.
+    /// Returns the error in the file's contents or in the request, or `None` if the source failed.
     pub fn invalid(&self) -> Option<Error> {
         match self {
             ReadError::Invalid(error) => Some(*error),

@@ -67,8 +67,8 @@ impl WeightMap {
         }
     }
 
-    /// Returns the number of the tensor's shard. Escapes in the index's spelling of the name don't
-    /// matter.
+    /// Returns the number of the tensor's shard, its position in [`shards`](Self::shards), or
+    /// `None` if the index does not list the tensor. The index can spell the name with escapes.
     ///
     /// Takes time linear in the name.
     #[must_use]
@@ -177,7 +177,7 @@ impl<'a> Filling<'a> {
         Ok(())
     }
 
-    /// Returns the number of a shard, adding it if it is new. `None` if there are too many.
+    /// Returns the number of a shard, adding it if it is new, or `None` if there are too many.
     fn number(&mut self, shard: ShardName<'a>, limits: &IndexLimits) -> Option<u32> {
         self.name.clear();
         // Writing to a `String` never fails.

@@ -50,7 +50,7 @@ pub fn from_f64(dtype: Dtype, values: &[f64], out: &mut [u8]) -> Result<(), Erro
 /// Writes `f32` values as elements of a dtype.
 ///
 /// # Errors
-/// The same as [`from_f64`].
+/// Same as [`from_f64`].
 pub fn from_f32(dtype: Dtype, values: &[f32], out: &mut [u8]) -> Result<(), Error> {
     check(dtype, is_float, values.len(), out)?;
     match dtype {

@@ -1,9 +1,9 @@
-//! The fifth floor: operations on tensors in memory. Owns views, slices, conversion to and from
-//! floats, statistics, and the scan that needs no slots.
+//! Floor 5, operations on tensors in memory: views, slices, conversion to `f32` and from numbers,
+//! statistics, and the scan that needs no slots.
 //!
 //! Nothing here reads files.
 
-// In reading order: each module imports only those above it.
+// In reading order. Each module imports only modules above it.
 pub(crate) mod extent;
 pub mod dequant;
 pub(crate) mod view;

@@ -68,9 +68,9 @@ impl<'a> Scanned<'a> {
         self.metadata
     }
 
-    /// Returns whether the tensors are known to cover the data region without holes or overlaps.
+    /// Returns `true` if the tensors are known to cover the data region without holes or overlaps.
     ///
-    /// This is `true` if they are listed in data order, as by most writers. Otherwise it is only
+    /// That is known if they are listed in data order, as most writers do. Otherwise it is only
     /// known that they are within the data region and that their sizes add up to its size.
     #[must_use]
     pub fn chain_checked(&self) -> bool {

@@ -83,7 +83,8 @@ struct Taken {
 
 /// A part of a tensor, described by dtype and shape alone, without the data.
 ///
-/// A slice consists of runs of equal length in the tensor's bytes.
+/// It consists of one or more runs of the tensor's bytes, or none if it is empty. See
+/// [`Slice::runs`].
 #[derive(Debug, Clone, Copy)]
 pub struct Slice<'a> {
     dtype: Dtype,
@@ -211,7 +212,7 @@ impl<'a> Slice<'a> {
         self.elements
     }
 
-    /// Returns the size of the slice in bytes.
+    /// Returns the length of the slice in bytes.
     #[must_use]
     pub fn byte_len(&self) -> u64 {
         self.dtype.byte_len(self.elements).unwrap_or(0)
@@ -355,7 +356,7 @@ impl<'a> TensorView<'a> {
     /// Creates a slice by applying indexers to the tensor's first dimensions. See [`Slice::new`].
     ///
     /// # Errors
-    /// The same as [`Slice::new`].
+    /// Same as [`Slice::new`].
     pub fn slice(&self, indexers: &[TensorIndexer]) -> Result<SliceView<'a>, Error> {
         let slice = Slice::new(self.dtype(), self.shape(), indexers)?;
         Ok(SliceView { slice, view: *self })
@@ -374,7 +375,7 @@ impl<'a> SliceView<'a> {
         self.slice.elements()
     }
 
-    /// Returns the size of the slice in bytes.
+    /// Returns the length of the slice in bytes.
     #[must_use]
     pub fn byte_len(&self) -> u64 {
         self.slice.byte_len()

@@ -38,7 +38,7 @@ impl<'a, 's> SafeTensors<'a, 's> {
     /// Like [`SafeTensors::parse`], but with the given limits.
     ///
     /// # Errors
-    /// The same as [`SafeTensors::parse`].
+    /// Same as [`SafeTensors::parse`].
     pub fn parse_with(
         file: &'a [u8],
         slots: &'s mut [TensorSlot],
@@ -71,7 +71,7 @@ impl<'a, 's> SafeTensors<'a, 's> {
         self.tensor(name).ok()
     }
 
-    /// Checks whether a tensor has this name.
+    /// Returns `true` if a tensor has this name.
     #[must_use]
     pub fn contains(&self, name: &str) -> bool {
         self.table.contains(name)
@@ -148,7 +148,7 @@ impl<'a> SafeTensors<'a, 'static> {
     /// Like [`SafeTensors::deserialize`], but with the given limits.
     ///
     /// # Errors
-    /// Returns an error if the file is invalid.
+    /// Same as [`SafeTensors::deserialize`].
     pub fn deserialize_with(file: &'a [u8], limits: &Limits) -> Result<Self, Error> {
         let (header, data) = Header::of_file(file, limits)?;
         Ok(SafeTensors { table: Table::parse_owned(&header)?, data })

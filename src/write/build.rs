@@ -104,8 +104,8 @@ impl View for TensorView<'_> {
 /// ```
 ///
 /// # Errors
-/// Returns an error if the format doesn't allow the file, if a view's data doesn't have the length
-/// that its dtype and shape need, or if there is not enough memory.
+/// Returns an error if the format does not allow the file, if a view's data does not have the
+/// length that its dtype and shape need, or if there is not enough memory.
 pub fn serialize<S: AsRef<str>, V: View>(
     tensors: impl IntoIterator<Item = (S, V)>,
     metadata: Option<BTreeMap<String, String>>,
@@ -277,7 +277,7 @@ impl PlanBuilder {
     /// Builds the plan of one file with all tensors.
     ///
     /// # Errors
-    /// Returns an error if the format or the limits don't allow the file.
+    /// Returns an error if the format or the limits do not allow the file.
     pub fn plan(&self) -> Result<OwnedPlan, WriteError> {
         self.plan_of(&self.tensors)
     }

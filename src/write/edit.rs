@@ -31,7 +31,7 @@ pub enum Edited {
     Unchanged,
     /// The header was changed in place. Its length is the same.
     InPlace,
-    /// The new header didn't fit. The file was replaced by a new one with the same data.
+    /// The new header did not fit. The file was replaced by a new one with the same data.
     Rewritten,
 }
 
@@ -42,9 +42,9 @@ pub enum Edited {
 ///
 /// If the new header fits into the old one, including its padding, only the bytes that differ are
 /// written into the file itself. No data is read or moved, whatever the file's size. This is one
-/// small write, but it isn't atomic: a power failure can leave it half done. Otherwise the data is
-/// copied to a new file with the same alignment (up to 4096), which replaces the old file as with
-/// [`FileWriter`](crate::FileWriter). Symbolic links are followed.
+/// small write, but it is not atomic: a power failure can leave it half done. Otherwise the data is
+/// copied to a new file with the same permissions and alignment (up to 4096), which replaces the
+/// old file as with [`FileWriter`](crate::FileWriter). Symbolic links are followed.
 ///
 /// ```
 /// use safetensors_zero::{File, MetadataEdit};
@@ -75,7 +75,7 @@ impl MetadataEdit {
         MetadataEdit::default()
     }
 
-    /// Sets a key to a value. Adds the key if the file doesn't have it.
+    /// Sets a key to a value. Adds the key if the file does not have it.
     pub fn set(&mut self, key: impl Into<String>, value: impl Into<String>) -> &mut Self {
         self.changes.insert(key.into(), Some(value.into()));
         self
@@ -97,8 +97,8 @@ impl MetadataEdit {
     /// Applies the changes to a file, with [`Limits::default`].
     ///
     /// # Errors
-    /// Returns an error if the file cannot be read, isn't valid, or cannot be written, or if the
-    /// limits don't allow the new header. The file is then unchanged, unless the failure occurred
+    /// Returns an error if the file cannot be read, is not valid, or cannot be written, or if the
+    /// limits do not allow the new header. The file is then unchanged, unless the failure occurred
     /// while writing in place or syncing.
     pub fn apply(&self, path: impl AsRef<Path>) -> Result<Edited, WriteError> {
         self.apply_with(path, &Limits::DEFAULT, &mut |_| ControlFlow::Continue(()))

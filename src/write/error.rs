@@ -29,14 +29,14 @@ pub struct WriteError {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum WriteErrorKind {
-    /// The format or the limits don't allow the file, or the data doesn't match the plan.
+    /// The format or the limits do not allow the file, or the data does not match the plan.
     Refused(ErrorKind),
     /// There is not enough memory.
     OutOfMemory {
         /// The number of bytes requested.
         bytes: u64,
     },
-    /// The path exists but is not a regular file. It isn't replaced.
+    /// The path exists but is not a regular file. It is not replaced.
     #[cfg(feature = "std")]
     NotAFile(FileType),
     /// The temporary file cannot be created in the target's folder.
@@ -96,7 +96,7 @@ impl WriteError {
         &self.kind
     }
 
-    /// Returns the reason if the kind is [`WriteErrorKind::Refused`], `None` otherwise.
+    /// Returns the reason if the kind is [`WriteErrorKind::Refused`], or `None` otherwise.
     #[must_use]
     pub fn refusal(&self) -> Option<ErrorKind> {
         match self.kind {

@@ -1,8 +1,9 @@
-//! Writing files: plans, header text, streams, atomic saves, sharded saves, and edits in place.
+//! Floor 7, writing files: plans, header text, streams, atomic saves, sharded saves, and edits in
+//! place.
 //!
-//! This floor doesn't interpret tensor data.
+//! Nothing here interprets tensor data.
 
-// In reading order: each module imports only those above it.
+// In reading order. Each module imports only modules above it.
 pub(crate) mod plan;
 #[cfg(feature = "alloc")]
 pub(crate) mod error;

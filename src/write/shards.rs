@@ -55,7 +55,7 @@ impl ShardPlans {
 
     /// Returns the text of the index.
     ///
-    /// Write it last. Until then, readers find the previous model or none.
+    /// Write it last, so that readers of a new folder find no model until it is complete.
     #[must_use]
     pub fn index(&self) -> &str {
         &self.index
@@ -84,8 +84,8 @@ impl PlanBuilder {
     /// ```
     ///
     /// # Errors
-    /// Returns an error if the format or the limits don't allow one of the files, or if `base`
-    /// doesn't make a valid shard name.
+    /// Returns an error if the format or the limits do not allow one of the files, or if `base`
+    /// does not make a valid shard name.
     pub fn shards(&self, base: &str, file_bytes: u64) -> Result<ShardPlans, WriteError> {
         self.check_names()?;
         let parts = self.split(file_bytes);

@@ -192,7 +192,7 @@ pub enum ErrorKind {
     },
     /// Two tensors with the same name, compared after decoding escapes.
     DuplicateName {
-        /// The position of the first one in the file.
+        /// The position of the first one, in bytes from the start of the file or the shard index.
         first: u64,
     },
     /// A second `__metadata__`.
@@ -233,8 +233,9 @@ pub enum ErrorKind {
         /// Bytes in the data region.
         available: u64,
     },
-    /// The sum of the tensors' sizes differs from the size of the data region. Reported if the
-    /// header does not list the tensors in data order, so that the wrong one is not known.
+    /// The sum of the tensors' sizes differs from the size of the data region. Only reported by
+    /// [`Header::scan`](crate::Header::scan) and [`Header::find`](crate::Header::find), for a
+    /// header that does not list the tensors in data order, so that the wrong one is not known.
     DataMismatch {
         /// Bytes that the tensors need.
         total: u64,
@@ -283,13 +284,13 @@ pub enum ErrorKind {
         /// Length given.
         given: u64,
     },
-    /// A range of elements or rows that the tensor does not have.
+    /// A range of bytes, elements or rows that is reversed or extends beyond the tensor.
     RangeOutOfBounds {
         /// The start of the range.
         begin: u64,
         /// The end of the range.
         end: u64,
-        /// Elements or rows in the tensor.
+        /// Bytes, elements or rows in the tensor.
         len: u64,
     },
     /// A scalar, which has no rows.
@@ -335,7 +336,7 @@ pub enum ErrorKind {
     IndexOutOfRange {
         /// The dimension, counted from 0.
         dimension: u32,
-        /// The index.
+        /// The index, or the exclusive end of the range.
         index: u64,
         /// The dimension's size.
         size: u64,

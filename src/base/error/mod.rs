@@ -15,8 +15,9 @@ use crate::base::convert::to_u64;
 pub use kind::ErrorKind;
 pub use terms::{Expected, Field, JsonType, Key, ShardNameFault, StringKind};
 
-/// The size of the frame: the header's length, at the start of a file. Positions in errors count
-/// from the start of the file, positions in the header's text from the end of the frame.
+/// The size of the frame, the bytes at the start of a file that give the header's length. Positions
+/// in errors count from the start of the file, positions in the header's text from the end of the
+/// frame.
 pub(crate) const FRAME_BYTES: u64 = 8;
 const FRAME: u32 = 8;
 

@@ -12,7 +12,8 @@ use crate::header::error_in_file::ErrorInFile;
 use crate::json::text::Quoted;
 use crate::read::source::ReadError;
 
-/// The error of reading a file, with the file's path and, if one is concerned, the tensor's name.
+/// The error of reading a file, with the file's path and, if there is one, the name of the tensor
+/// at fault.
 ///
 /// `Display` prints the path and one sentence. [`FileError::sentence`] is the sentence alone.
 pub struct FileError(Box<Inner>);
@@ -31,7 +32,7 @@ struct Inner {
 pub enum FileErrorKind {
     /// The path cannot be opened.
     Open(io::Error),
-    /// The path doesn't lead to a regular file.
+    /// The path does not lead to a regular file.
     NotAFile(FileType),
     /// A range of the file cannot be read.
     Read {
@@ -51,7 +52,7 @@ pub enum FileErrorKind {
     },
     /// The path leads to a different file than when it was first opened.
     Replaced,
-    /// The file's contents are invalid, or the request doesn't fit them.
+    /// The file's contents are invalid, or the request does not fit them.
     Invalid(Error),
     /// There is not enough memory for a part of the file that is held in memory.
     OutOfMemory {
@@ -80,7 +81,7 @@ pub enum FileErrorKind {
         /// The names of these files, sorted.
         names: Vec<String>,
     },
-    /// The index lists a tensor in this shard, but the shard doesn't have it.
+    /// The index lists a tensor in this shard, but the shard does not have it.
     NotInShard,
 }
 
@@ -101,7 +102,7 @@ pub enum FileType {
 }
 
 impl FileType {
-    /// Converts the system's file type. `None` for a regular file.
+    /// Converts the system's file type. Returns `None` for a regular file.
     pub(crate) fn of(found: fs::FileType) -> Option<FileType> {
         if found.is_file() {
             return None;
@@ -160,7 +161,7 @@ impl FileError {
         FileError::new(path, kind)
     }
 
-    /// Adds the name of the tensor concerned.
+    /// Adds the name of the tensor at fault.
     pub(crate) fn of(mut self, tensor: &str) -> FileError {
         self.0.tensor = Some(tensor.to_string());
         self
@@ -187,14 +188,14 @@ impl FileError {
         &self.0.kind
     }
 
-    /// Returns the name of the tensor concerned: the one requested, or the one whose header entry
-    /// is invalid.
+    /// Returns the name of the tensor at fault, if there is one: the one requested, or the one
+    /// whose header entry is invalid.
     #[must_use]
     pub fn tensor(&self) -> Option<&str> {
         self.0.tensor.as_deref()
     }
 
-    /// Returns the error in the file's contents or in the request. `None` for all other kinds.
+    /// Returns the error in the file's contents or in the request, or `None` for all other kinds.
     #[must_use]
     pub fn invalid(&self) -> Option<Error> {
         match self.0.kind {
@@ -203,8 +204,8 @@ impl FileError {
         }
     }
 
-    /// Returns `true` if the file's contents are invalid or lack what was requested. Returns
-    /// `false` for system errors and for calls that the caller stopped.
+    /// Returns `true` if the file's contents are invalid or do not fit the request. Returns `false`
+    /// for all other kinds, such as system errors and calls that the caller stopped.
     #[must_use]
     pub fn is_invalid(&self) -> bool {
         matches!(self.0.kind, FileErrorKind::Invalid(_) | FileErrorKind::NotInShard)
@@ -283,7 +284,7 @@ impl FileErrorKind {
     /// Returns a short name for logs and scripts.
     ///
     /// It is the [`ErrorKind`](crate::ErrorKind)'s name for [`Invalid`](Self::Invalid), `not_found`
-    /// if the path doesn't exist, and the variant's name in snake case otherwise.
+    /// if the path does not exist, and the variant's name in snake case otherwise.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {

@@ -34,9 +34,9 @@ pub use tensor::{FileSlice, FileTensor, Progress};
 /// use safetensors_zero::File;
 ///
 /// let file = File::open("examples/animals.safetensors")?;
-/// let table = file.tensor("embedding.weight")?;
+/// let tensor = file.tensor("embedding.weight")?;
 /// let mut rows = [0.0; 2 * 8];
-/// table.dequant_rows(3..5, &mut rows)?;
+/// tensor.dequant_rows(3..5, &mut rows)?;
 /// assert_eq!(rows[2], 0.89990234);
 /// # Ok::<(), safetensors_zero::FileError>(())
 /// ```
@@ -67,7 +67,7 @@ impl File {
     }
 
     /// Like [`File::open_with`], but takes a file that is already open. The path is only used in
-    /// messages.
+    /// messages and returned by [`File::path`].
     ///
     /// # Errors
     /// Returns an error if the header cannot be read or is invalid.
@@ -121,7 +121,7 @@ impl File {
         self.table().get(name).map(|info| self.tensor_of(info))
     }
 
-    /// Checks whether a tensor has this name.
+    /// Returns `true` if a tensor has this name.
     #[must_use]
     pub fn contains(&self, name: &str) -> bool {
         self.table().contains(name)
@@ -151,7 +151,7 @@ impl File {
         self.table().is_empty()
     }
 
-    /// Returns the file's metadata. `None` if it is absent or null.
+    /// Returns the file's metadata, or `None` if it is absent or null.
     #[must_use]
     pub fn metadata(&self) -> Option<Metadata<'_>> {
         self.table().metadata()

@@ -41,7 +41,7 @@ type Descriptor = Arc<fs::File>;
 
 /// A tensor of a [`File`](crate::File) or of [`Shards`](crate::Shards).
 ///
-/// It keeps its file open, so don't collect the tensors of many shards. Get each one when it is
+/// It keeps its file open, so do not collect the tensors of many shards. Get each one when it is
 /// needed.
 ///
 /// Methods read exactly the bytes requested and cache nothing. If a read fails or is stopped, the
@@ -121,8 +121,8 @@ impl<'f> FileTensor<'f> {
         self.reader.file_range()
     }
 
-    /// Returns the number of elements in one row, the part that one index of the first dimension
-    /// selects.
+    /// Returns the number of elements in a row: those with the same first index. It is 0 for a
+    /// tensor with no rows.
     ///
     /// # Errors
     /// [`NoRows`](crate::ErrorKind::NoRows) for a scalar.

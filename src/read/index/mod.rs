@@ -24,7 +24,7 @@ use crate::json::tokenizer::{Cursor, SkipLimits};
 
 /// A shard index in memory, parsed and checked without allocation.
 ///
-/// Each lookup and iteration reads the text again. Parsing doesn't reject duplicate names, because
+/// Each lookup and iteration reads the text again. Parsing does not reject duplicate names, because
 /// that takes memory. [`WeightMap`](crate::WeightMap) rejects them, and finds tensors faster.
 ///
 /// ```
@@ -51,7 +51,7 @@ pub(crate) struct Facts {
     pub(crate) total_size: TotalSize,
 }
 
-/// The `total_size` of an index, a hint of the model's size. Some writers count the bytes of the
+/// The `total_size` of an index, a hint at the model's size. Some writers count the bytes of the
 /// tensors, others those of the files, and some values are out of date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -134,7 +134,7 @@ impl<'a> Index<'a> {
     /// Returns the shard of a tensor. Takes time linear in the text.
     ///
     /// # Errors
-    /// [`TensorNotFound`](ErrorKind::TensorNotFound) if the index doesn't list the tensor,
+    /// [`TensorNotFound`](ErrorKind::TensorNotFound) if the index does not list the tensor,
     /// [`DuplicateName`](ErrorKind::DuplicateName) if it lists the tensor twice.
     pub fn shard_of(&self, tensor: &str) -> Result<ShardName<'a>, Error> {
         let start = self.facts.start;

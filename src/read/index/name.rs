@@ -1,5 +1,5 @@
 //! The rule for the names of shards. A name in an untrusted index must lead to a safetensors file
-//! in the index's folder or below it, and not only on the current operating system but on all.
+//! in the index's folder or below it, on every operating system, not only on the current one.
 
 use crate::base::error::ShardNameFault as Fault;
 use crate::base::limits::IndexLimits;

@@ -55,7 +55,8 @@ impl Groups {
         to_u64(bytes.checked_div(self.bytes).unwrap_or(0)).wrapping_shl(self.shift)
     }
 
-    /// Returns the bytes that contain `count` elements from `first` on. They must fit a buffer.
+    /// Returns the bytes that contain `count` elements from `first` on. They must fit in the
+    /// caller's buffer.
     pub(super) fn bytes(&self, first: u64, count: u64) -> Bytes {
         let size = to_u64(self.bytes);
         let offset = first.wrapping_shr(self.shift).saturating_mul(size);

@@ -215,8 +215,8 @@ impl<'a, S: Source> TensorReader<'a, S> {
         self.data_start.saturating_add(begin)..self.data_start.saturating_add(end)
     }
 
-    /// Returns the number of elements in one row, the part that one index of the first dimension
-    /// selects. Returns 0 if the first dimension is 0.
+    /// Returns the number of elements in a row: those with the same first index. It is 0 for a
+    /// tensor with no rows.
     ///
     /// # Errors
     /// [`NoRows`](ErrorKind::NoRows) for a scalar.
@@ -303,7 +303,7 @@ impl<'a, S: Source> TensorReader<'a, S> {
     }
 
     /// Reads successive pieces of the data into `buffer` and calls `each` with them, until it
-    /// returns [`ControlFlow::Break`]. Every piece holds as many whole elements as fit the buffer,
+    /// returns [`ControlFlow::Break`]. Every piece holds as many whole elements as fit in it,
     /// except that the last can be shorter.
     ///
     /// # Errors

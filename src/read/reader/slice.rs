@@ -114,7 +114,7 @@ impl<'a, S: Source> SliceReader<'a, S> {
     }
 
     /// Reads successive pieces of the slice's data into `buffer` and calls `each` with them, until
-    /// it returns [`ControlFlow::Break`].
+    /// it returns [`ControlFlow::Break`]. A piece never extends over two runs.
     ///
     /// # Errors
     /// [`BufferLength`](crate::ErrorKind::BufferLength) if `buffer` is shorter than 8 bytes, or the
@@ -140,7 +140,7 @@ impl<'a, S: Source> SliceReader<'a, S> {
     }
 }
 
-/// Splits a buffer after `len` items. `None` if it has fewer.
+/// Splits a buffer after `len` items. Returns `None` if it has fewer.
 fn split<T>(buffer: &mut [T], len: u64) -> Option<(&mut [T], &mut [T])> {
     buffer.split_at_mut_checked(usize::try_from(len).ok()?)
 }

@@ -76,8 +76,8 @@ pub struct ShardsOptions {
     pub limits: Limits,
     /// The limits for the index.
     pub index: IndexLimits,
-    /// The number of shards kept open at a time. 0 means 1. Systems allow a process a few hundred
-    /// open files.
+    /// The number of shards kept open at a time. 0 means 1. Many systems limit a process to a
+    /// few hundred open files.
     pub open_files: usize,
 }
 
@@ -107,8 +107,8 @@ impl Shards {
     ///
     /// In a folder, this opens the index `model.safetensors.index.json`, or the only file whose
     /// name ends in `.safetensors.index.json`. If there is no index, it opens `model.safetensors`,
-    /// or the only file whose name ends in `.safetensors`. Files that the index doesn't mention are
-    /// not part of the model.
+    /// or the only file whose name ends in `.safetensors`. Files that the index does not mention
+    /// are not part of the model.
     ///
     /// # Errors
     /// Returns an error if the path cannot be opened, if the folder contains no model or several,
@@ -155,7 +155,7 @@ impl Shards {
     ///
     /// # Errors
     /// Returns an error if no tensor has this name, or if its shard cannot be opened, is invalid,
-    /// or doesn't have the tensor.
+    /// or does not have the tensor.
     pub fn tensor(&self, name: &str) -> Result<FileTensor<'_>, FileError> {
         let not_found = FileErrorKind::Invalid(Error::new(ErrorKind::TensorNotFound));
         let (shard, missing) = match &self.index {
@@ -193,8 +193,8 @@ impl Shards {
     }
 
     /// Returns all tensors. Shards come in the order of their first mention in the index, the
-    /// tensors of a shard in the order of their data. Tensors that the index doesn't list, or lists
-    /// in another shard, are left out.
+    /// tensors of a shard in the order of their data. Tensors that the index does not list, or
+    /// lists in another shard, are left out.
     ///
     /// A shard that cannot be opened yields one error, and iteration continues with the next shard.
     pub fn tensors(&self) -> impl Iterator<Item = Result<FileTensor<'_>, FileError>> {
@@ -211,13 +211,14 @@ impl Shards {
         })
     }
 
-    /// Returns the number of shards, 1 if the model is a single file.
+    /// Returns the number of shards. It is 1 if the model is a single file.
     #[must_use]
     pub fn shards(&self) -> usize {
         self.shards.len()
     }
 
-    /// Returns the path of the shard with this number. Empty if there is no such shard.
+    /// Returns the path of the shard with this number, counted from 0. It is empty if there is no
+    /// such shard.
     #[must_use]
     pub fn path(&self, shard: usize) -> &Path {
         self.shards.get(shard).map_or(Path::new(""), |shard| &shard.path)
@@ -226,18 +227,18 @@ impl Shards {
     /// Returns the table of the shard with this number.
     ///
     /// # Errors
-    /// Returns an error if the shard cannot be opened or is invalid.
+    /// Returns an error if there is no such shard, or if it cannot be opened or is invalid.
     pub fn table(&self, shard: usize) -> Result<Table<'_, '_>, FileError> {
         Ok(self.opened(shard)?.table.table())
     }
 
-    /// Returns the index. `None` if the model is a single file.
+    /// Returns the index, or `None` if the model is a single file.
     #[must_use]
     pub fn index(&self) -> Option<&WeightMap> {
         self.index.as_ref().map(|index| &index.map)
     }
 
-    /// Returns the path of the index. `None` if the model is a single file.
+    /// Returns the path of the index, or `None` if the model is a single file.
     #[must_use]
     pub fn index_path(&self) -> Option<&Path> {
         self.index.as_ref().map(|index| index.path.as_path())

@@ -19,7 +19,7 @@ use crate::read::weight_map::WeightMap;
 pub struct Finding {
     /// The kind of the difference.
     pub kind: FindingKind,
-    /// The file concerned: a shard, the index, or a file that the index doesn't mention.
+    /// The file concerned: a shard, the index, or a file that the index does not mention.
     pub path: PathBuf,
     /// The name of the tensor concerned, if there is one.
     pub tensor: Option<String>,
@@ -34,9 +34,9 @@ pub struct Finding {
 pub enum FindingKind {
     /// A shard is missing, cannot be opened, or is invalid. Always refused.
     Shard(FileError),
-    /// The index lists a tensor in this shard, but the shard doesn't have it. Always refused.
+    /// The index lists a tensor in this shard, but the shard does not have it. Always refused.
     NotInShard,
-    /// The shard has a tensor that the index doesn't list.
+    /// The shard has a tensor that the index does not list.
     Unlisted,
     /// The shard has a tensor that the index lists in another shard.
     ElsewhereToo {
@@ -52,7 +52,7 @@ pub enum FindingKind {
     },
     /// The index's `total_size` is not a natural number below 2^64.
     TotalSizeNotNatural,
-    /// The folder contains a safetensors file that the index doesn't mention. Never refused.
+    /// The folder contains a safetensors file that the index does not mention. Never refused.
     Stray,
 }
 
@@ -179,7 +179,7 @@ impl Shards {
         Finding { kind: FindingKind::Shard(error), path, tensor: None, refused: true }
     }
 
-    /// Runs a function on a shard. Reads its header if it has not been read, and doesn't keep it.
+    /// Runs a function on a shard. Reads its header if it has not been read, and does not keep it.
     fn with_opened<T>(&self, shard: usize, run: impl FnOnce(&Opened) -> T) -> Result<T, FileError> {
         if let Some(opened) = self.shards.get(shard).and_then(|shard| shard.opened.get()) {
             return Ok(run(opened));
@@ -225,7 +225,7 @@ impl Shards {
         ControlFlow::Continue(bytes)
     }
 
-    /// Reports the safetensors files in the index's folder that it doesn't mention.
+    /// Reports the safetensors files in the index's folder that it does not mention.
     fn strays<B>(
         &self,
         map: &WeightMap,

@@ -1,5 +1,5 @@
 //! The loops over elements of whole bytes. Each is a zip of two slices without branches on the
-//! data, so that the compiler vectorises it for any target.
+//! data, so that the compiler can vectorise it for any target.
 
 /// Fills `out` by applying `widen` to each group of `N` bytes.
 #[inline]

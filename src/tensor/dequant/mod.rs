@@ -6,7 +6,7 @@
 //!
 //! | dtype | as `f32` |
 //! |---|---|
-//! | F32, BF16 | the same bits, followed by zeros for BF16; payloads and signalling NaN are kept |
+//! | F32, BF16 | the same bits, followed by 16 zeros for BF16; keeps payloads and signalling NaN |
 //! | F16 | exact; NaN keeps sign and payload; hardware conversion (see below) makes it quiet |
 //! | F8_E5M2 | exact: the upper half of an F16; NaN as for F16 |
 //! | F8_E4M3 | exact; no infinities; 0x7f and 0xff are NaN and keep their sign |
@@ -25,8 +25,8 @@
 //!
 //! The cost is linear in the number of elements converted, whatever the tensor's size. With the
 //! feature `std`, the processor converts F16 on x86 with F16C and on 64-bit ARM with FP16, both
-//! detected at run time. No conversion computes with subnormal numbers, which are slow on some
-//! processors, so a hostile file cannot slow it down.
+//! detected at run time. No conversion except that of F64 computes with subnormal numbers, which
+//! are slow on some processors, so hostile values cannot slow the others.
 
 mod kernels;
 mod small;

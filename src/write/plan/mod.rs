@@ -34,8 +34,8 @@ pub enum Order {
     /// The order of the reference implementation: by dtype, U64 first and BOOL last (the reverse of
     /// the order of [`Dtype`]), then by name.
     ///
-    /// It doesn't depend on the order of the list. Dtypes with a larger alignment come before those
-    /// with a smaller one.
+    /// It does not depend on the order of the list. Dtypes with a larger alignment come before
+    /// those with a smaller one.
     #[default]
     ByDtype,
     /// The order of the list.
@@ -199,8 +199,8 @@ impl<'p, 't> Plan<'p, 't> {
     /// Takes O(n log n) time in the number of tensors and keys, and allocates nothing.
     ///
     /// # Errors
-    /// Returns an error if the format or the limits don't allow the file, or if `options.align`
-    /// isn't a power of two. [`PlanError::tensor`] is the position of the tensor at fault. The
+    /// Returns an error if the format or the limits do not allow the file, or if `options.align`
+    /// is not a power of two. [`PlanError::tensor`] is the position of the tensor at fault. The
     /// lists are then in an unspecified order.
     pub fn new(
         tensors: &'p mut [PlanTensor<'t>],
@@ -242,7 +242,7 @@ impl<'p, 't> Plan<'p, 't> {
         self.tensors
     }
 
-    /// Returns the metadata, sorted by key. `None` if the file has none.
+    /// Returns the metadata, sorted by key, or `None` if the file has none.
     #[must_use]
     pub fn metadata(&self) -> Option<&'p [(&'t str, &'t str)]> {
         self.metadata
@@ -355,7 +355,7 @@ impl PlanError {
     }
 
     /// Returns the position of the tensor at fault in the list passed to [`Plan::new`], counted
-    /// from 0. `None` if the error isn't about one tensor.
+    /// from 0, or `None` if the error is not about a single tensor.
     #[must_use]
     pub fn tensor(&self) -> Option<usize> {
         self.tensor

@@ -88,7 +88,7 @@ impl<'b> Sink<'b> {
         self.len
     }
 
-    /// Writes all of the bytes, or nothing and returns `None` if they don't fit.
+    /// Writes all of the bytes. If they do not fit, writes nothing and returns `None`.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Option<()> {
         let end = self.len.checked_add(bytes.len())?;
         self.buffer.get_mut(self.len..end)?.copy_from_slice(bytes);

@@ -63,7 +63,7 @@ impl AtomicFile {
     /// Creates the temporary file, with the permissions of a new file.
     ///
     /// # Errors
-    /// Returns an error if the path exists but isn't a regular file, or if no file can be created
+    /// Returns an error if the path exists but is not a regular file, or if no file can be created
     /// in its folder.
     pub fn create(path: impl AsRef<Path>) -> Result<AtomicFile, WriteError> {
         let target = path.as_ref();

@@ -72,7 +72,7 @@ impl FileWriter {
     /// Creates the temporary file and writes the header.
     ///
     /// # Errors
-    /// Returns an error if the path exists but isn't a regular file, or if the temporary file
+    /// Returns an error if the path exists but is not a regular file, or if the temporary file
     /// cannot be created or written.
     pub fn create(path: impl AsRef<Path>, plan: OwnedPlan) -> Result<FileWriter, WriteError> {
         let path = path.as_ref();
@@ -93,8 +93,8 @@ impl FileWriter {
 
     /// Returns a writer of the tensor with this name. It continues where an earlier one stopped.
     ///
-    /// Takes `&mut self` because it counts each tensor's bytes, without a lock: one tensor is written
-    /// at a time.
+    /// Takes `&mut self` because it counts each tensor's bytes without a lock: one tensor is
+    /// written at a time.
     ///
     /// # Errors
     /// Returns an error if no tensor has this name.
@@ -149,9 +149,9 @@ impl FileWriter {
 /// [`serialize`]: crate::serialize()
 ///
 /// # Errors
-/// Returns an error if the format doesn't allow the file, if a view's data doesn't have the length
-/// that its dtype and shape need, or if the file cannot be written. An old file at the path is then
-/// untouched, except as described in [`FileWriter::commit`].
+/// Returns an error if the format does not allow the file, if a view's data does not have the
+/// length that its dtype and shape need, or if the file cannot be written. An old file at the path
+/// is then untouched, except as described in [`FileWriter::commit`].
 pub fn serialize_to_file<S: AsRef<str>, V: View>(
     tensors: impl IntoIterator<Item = (S, V)>,
     metadata: Option<BTreeMap<String, String>>,
@@ -200,7 +200,8 @@ pub fn serialize_to_file_with<S: AsRef<str>, V: View>(
 /// as their data arrives, see [`PlanBuilder::shards`].
 ///
 /// # Errors
-/// Same as [`serialize_to_file`].
+/// Same as [`serialize_to_file`]. If renaming or syncing fails, some of the files can already have
+/// been replaced.
 pub fn serialize_to_folder<S: AsRef<str>, V: View>(
     tensors: impl IntoIterator<Item = (S, V)>,
     metadata: Option<BTreeMap<String, String>>,

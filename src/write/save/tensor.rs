@@ -83,8 +83,8 @@ impl<'w> TensorWriter<'w> {
     /// Writes the next elements of an integer tensor. See [`encode::from_i64`].
     ///
     /// # Errors
-    /// Returns an error if the dtype isn't an integer type or cannot hold a value, if the tensor
-    /// has fewer elements left, or if writing fails. Elements before a value that doesn't fit can
+    /// Returns an error if the dtype is not an integer type or cannot hold a value, if the tensor
+    /// has fewer elements left, or if writing fails. Elements before a value that does not fit can
     /// have been written; see [`TensorWriter::remaining`].
     pub fn write_i64(&mut self, values: &[i64]) -> Result<(), WriteError> {
         self.write_values(values, encode::from_i64)
