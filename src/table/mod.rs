@@ -1,9 +1,9 @@
-//! The fourth floor: builds a validated table from entries. Owns slots, order, the chain of
-//! offsets, duplicate names and lookup.
+//! Floor 4, entries to a validated table: slots, order, the chain of offsets, duplicate names, and
+//! lookup.
 //!
 //! Nothing here touches tensor data.
 
-// In reading order: each module imports only those above it.
+// In reading order. Each module imports only modules above it.
 pub(crate) mod slot;
 pub(crate) mod sort;
 pub(crate) mod order;
