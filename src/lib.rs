@@ -23,7 +23,7 @@ pub mod internals;
 #[cfg_attr(not(feature = "mmap"), allow(rustdoc::broken_intra_doc_links))]
 pub mod guide;
 
-pub use base::dtype::{Dtype, DtypeClass, DtypeSet, ParseDtypeError};
+pub use base::dtype::{Dtype, DtypeSet, ParseDtypeError};
 pub use base::error::{
     Error, ErrorKind, Expected, Field, JsonType, Key, ShardNameFault, StringKind,
 };

@@ -60,46 +60,30 @@ pub enum Dtype {
     U64,
 }
 
-/// The kind of number a [`Dtype`] holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum DtypeClass {
-    /// BOOL.
-    Bool,
-    /// U8 to U64.
-    Unsigned,
-    /// I8 to I64.
-    Signed,
-    /// F4 to F64, and BF16.
-    Float,
-    /// C64.
-    Complex,
-}
-
 /// One row per dtype, in the enum's order.
-const TABLE: [(Dtype, &str, u8, DtypeClass); 22] = [
-    (Dtype::BOOL, "BOOL", 8, DtypeClass::Bool),
-    (Dtype::F4, "F4", 4, DtypeClass::Float),
-    (Dtype::F6_E2M3, "F6_E2M3", 6, DtypeClass::Float),
-    (Dtype::F6_E3M2, "F6_E3M2", 6, DtypeClass::Float),
-    (Dtype::U8, "U8", 8, DtypeClass::Unsigned),
-    (Dtype::I8, "I8", 8, DtypeClass::Signed),
-    (Dtype::F8_E5M2, "F8_E5M2", 8, DtypeClass::Float),
-    (Dtype::F8_E4M3, "F8_E4M3", 8, DtypeClass::Float),
-    (Dtype::F8_E8M0, "F8_E8M0", 8, DtypeClass::Float),
-    (Dtype::F8_E4M3FNUZ, "F8_E4M3FNUZ", 8, DtypeClass::Float),
-    (Dtype::F8_E5M2FNUZ, "F8_E5M2FNUZ", 8, DtypeClass::Float),
-    (Dtype::I16, "I16", 16, DtypeClass::Signed),
-    (Dtype::U16, "U16", 16, DtypeClass::Unsigned),
-    (Dtype::F16, "F16", 16, DtypeClass::Float),
-    (Dtype::BF16, "BF16", 16, DtypeClass::Float),
-    (Dtype::I32, "I32", 32, DtypeClass::Signed),
-    (Dtype::U32, "U32", 32, DtypeClass::Unsigned),
-    (Dtype::F32, "F32", 32, DtypeClass::Float),
-    (Dtype::C64, "C64", 64, DtypeClass::Complex),
-    (Dtype::F64, "F64", 64, DtypeClass::Float),
-    (Dtype::I64, "I64", 64, DtypeClass::Signed),
-    (Dtype::U64, "U64", 64, DtypeClass::Unsigned),
+const TABLE: [(Dtype, &str, u8); 22] = [
+    (Dtype::BOOL, "BOOL", 8),
+    (Dtype::F4, "F4", 4),
+    (Dtype::F6_E2M3, "F6_E2M3", 6),
+    (Dtype::F6_E3M2, "F6_E3M2", 6),
+    (Dtype::U8, "U8", 8),
+    (Dtype::I8, "I8", 8),
+    (Dtype::F8_E5M2, "F8_E5M2", 8),
+    (Dtype::F8_E4M3, "F8_E4M3", 8),
+    (Dtype::F8_E8M0, "F8_E8M0", 8),
+    (Dtype::F8_E4M3FNUZ, "F8_E4M3FNUZ", 8),
+    (Dtype::F8_E5M2FNUZ, "F8_E5M2FNUZ", 8),
+    (Dtype::I16, "I16", 16),
+    (Dtype::U16, "U16", 16),
+    (Dtype::F16, "F16", 16),
+    (Dtype::BF16, "BF16", 16),
+    (Dtype::I32, "I32", 32),
+    (Dtype::U32, "U32", 32),
+    (Dtype::F32, "F32", 32),
+    (Dtype::C64, "C64", 64),
+    (Dtype::F64, "F64", 64),
+    (Dtype::I64, "I64", 64),
+    (Dtype::U64, "U64", 64),
 ];
 
 impl Dtype {
@@ -119,7 +103,7 @@ impl Dtype {
     };
 
     #[inline]
-    fn row(self) -> (Dtype, &'static str, u8, DtypeClass) {
+    fn row(self) -> (Dtype, &'static str, u8) {
         // The compiler proves that the index is below 22.
         let [first, ..] = TABLE;
         TABLE.get(usize::from(self.index())).copied().unwrap_or(first)
@@ -145,12 +129,6 @@ impl Dtype {
     #[must_use]
     pub fn bitsize(self) -> usize {
         usize::from(self.row().2)
-    }
-
-    /// Returns the kind of number that an element is.
-    #[must_use]
-    pub fn class(self) -> DtypeClass {
-        self.row().3
     }
 
     /// Returns `true` if elements can be converted to `f32`, which is so for all dtypes but C64.

@@ -76,13 +76,6 @@ impl<'a> Scanned<'a> {
     pub fn chain_checked(&self) -> bool {
         self.out_of_order.is_none()
     }
-
-    /// Returns the byte offset in the file of the first tensor that is listed after a tensor with
-    /// later data, or `None` if all are listed in data order.
-    #[must_use]
-    pub fn out_of_order(&self) -> Option<u64> {
-        self.out_of_order
-    }
 }
 
 /// The state of the chain of offsets, in constant memory.

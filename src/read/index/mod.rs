@@ -86,8 +86,7 @@ impl<'a> ShardName<'a> {
     }
 
     /// Returns the name exactly as the index spells it.
-    #[must_use]
-    pub fn as_text(&self) -> Text<'a> {
+    pub(crate) fn as_text(&self) -> Text<'a> {
         self.text
     }
 

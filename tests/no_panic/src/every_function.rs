@@ -73,7 +73,6 @@ fn keep_all() {
     keep!(Count::slots as fn(_) -> _);
     keep!(Dtype::as_str as fn(_) -> _);
     keep!(Dtype::bitsize as fn(_) -> _);
-    keep!(Dtype::class as fn(_) -> _);
     keep!(Dtype::has_f32 as fn(_) -> _);
     keep!(Error::byte as fn(_) -> _);
     keep!(Error::kind as fn(_) -> _);
@@ -144,14 +143,12 @@ fn keep_all() {
     keep!(Scan::finish as fn(_) -> _);
     keep!(Scanned::chain_checked as fn(_) -> _);
     keep!(Scanned::metadata as fn(_) -> _);
-    keep!(Scanned::out_of_order as fn(_) -> _);
     keep!(Scanned::tensors as fn(_) -> _);
     keep!(Shape::elements as fn(_) -> _);
     keep!(Shape::iter as fn(_) -> _);
     keep!(Shape::new as fn(_) -> _);
     keep!(Shape::rank as fn(_) -> _);
     keep!(Shape::wide as fn(_) -> _);
-    keep!(ShardName::as_text as fn(_) -> _);
     keep!(ShardName::chars as fn(_) -> _);
     keep!(Slice::byte_len as fn(_) -> _);
     keep!(Slice::dtype as fn(_) -> _);
