@@ -86,6 +86,7 @@ impl<'a> ShardName<'a> {
     }
 
     /// Returns the name exactly as the index spells it.
+    #[cfg(feature = "alloc")]
     pub(crate) fn as_text(&self) -> Text<'a> {
         self.text
     }
