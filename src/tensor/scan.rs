@@ -51,8 +51,8 @@ enum State {
 pub struct Scanned<'a> {
     tensors: usize,
     metadata: Option<Metadata<'a>>,
-    /// The byte offset in the file of the first entry that is out of order.
-    out_of_order: Option<u64>,
+    /// Whether no entry so far is listed after a tensor with later data.
+    in_order: bool,
 }
 
 impl<'a> Scanned<'a> {
@@ -74,7 +74,7 @@ impl<'a> Scanned<'a> {
     /// known that they are within the data region and that their sizes add up to its size.
     #[must_use]
     pub fn chain_checked(&self) -> bool {
-        self.out_of_order.is_none()
+        self.in_order
     }
 }
 
@@ -103,7 +103,7 @@ impl<'h, 'a> Scan<'h, 'a> {
             header,
             state: State::Running,
             chain: Chain::default(),
-            scanned: Scanned { tensors: 0, metadata: None, out_of_order: None },
+            scanned: Scanned { tensors: 0, metadata: None, in_order: true },
         }
     }
 
@@ -182,9 +182,8 @@ impl<'h, 'a> Scan<'h, 'a> {
             broken.total = broken.total.saturating_add(end.saturating_sub(begin));
             broken.largest_end = broken.largest_end.max(end);
         }
-        if chain.previous > (begin, end) && self.scanned.out_of_order.is_none() {
-            let byte = FRAME_BYTES.saturating_add(u64::from(entry.name.start));
-            self.scanned.out_of_order = Some(byte);
+        if chain.previous > (begin, end) {
+            self.scanned.in_order = false;
         }
         chain.previous = (begin, end);
     }
@@ -194,7 +193,7 @@ impl<'h, 'a> Scan<'h, 'a> {
         let end = self.chain.previous.1;
         let (needed, total) = match self.chain.broken {
             None => (end, end),
-            Some(broken) if self.scanned.out_of_order.is_none() => return Err(broken.error),
+            Some(broken) if self.scanned.in_order => return Err(broken.error),
             Some(broken) => (broken.largest_end, broken.total),
         };
         let available = self.header.data_len;
