@@ -237,12 +237,8 @@ impl fmt::Display for FileError {
 impl std::error::Error for FileError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match &self.0.kind {
-            FileErrorKind::Open(error)
-            | FileErrorKind::Read { error, .. }
-            | FileErrorKind::Map(error)
-            | FileErrorKind::Write { error, .. } => Some(error),
             FileErrorKind::Invalid(error) => Some(error),
-            _ => None,
+            kind => Some(kind.system_error()?),
         }
     }
 }
@@ -251,13 +247,10 @@ impl std::error::Error for FileError {
 /// [`InvalidData`](io::ErrorKind::InvalidData).
 impl From<FileError> for io::Error {
     fn from(error: FileError) -> io::Error {
-        let kind = match error.kind() {
-            FileErrorKind::Open(error)
-            | FileErrorKind::Read { error, .. }
-            | FileErrorKind::Map(error)
-            | FileErrorKind::Write { error, .. } => error.kind(),
-            FileErrorKind::OutOfMemory { .. } => io::ErrorKind::OutOfMemory,
-            FileErrorKind::Shrunk { .. } => io::ErrorKind::UnexpectedEof,
+        let kind = match (error.kind().system_error(), error.kind()) {
+            (Some(error), _) => error.kind(),
+            (None, FileErrorKind::OutOfMemory { .. }) => io::ErrorKind::OutOfMemory,
+            (None, FileErrorKind::Shrunk { .. }) => io::ErrorKind::UnexpectedEof,
             _ if error.is_invalid() => io::ErrorKind::InvalidData,
             _ => io::ErrorKind::Other,
         };
@@ -281,6 +274,17 @@ impl fmt::Display for Sentence<'_> {
 }
 
 impl FileErrorKind {
+    /// Returns the error of the system that caused this one, if one did.
+    fn system_error(&self) -> Option<&io::Error> {
+        match self {
+            FileErrorKind::Open(error)
+            | FileErrorKind::Read { error, .. }
+            | FileErrorKind::Map(error)
+            | FileErrorKind::Write { error, .. } => Some(error),
+            _ => None,
+        }
+    }
+
     /// Returns a short name for logs and scripts.
     ///
     /// It is the [`ErrorKind`](crate::ErrorKind)'s name for [`Invalid`](Self::Invalid), `not_found`
