@@ -34,6 +34,7 @@ mod small;
 use crate::base::convert::to_u64;
 use crate::base::dtype::Dtype;
 use crate::base::error::{Error, ErrorKind};
+use crate::tensor::extent::check_buffer;
 
 /// Converts all elements in `bytes` to `f32`.
 ///
@@ -51,10 +52,7 @@ use crate::base::error::{Error, ErrorKind};
 /// in `bytes` (for the two F6 dtypes, in whole groups of three bytes); [`NoF32`](ErrorKind::NoF32)
 /// for C64. `out` is then unchanged.
 pub fn dequant_into(dtype: Dtype, bytes: &[u8], out: &mut [f32]) -> Result<(), Error> {
-    let (needed, given) = (dtype.elements_in(to_u64(bytes.len())), to_u64(out.len()));
-    if needed != given {
-        return Err(Error::new(ErrorKind::BufferLength { needed, given }));
-    }
+    check_buffer(dtype.elements_in(to_u64(bytes.len())), to_u64(out.len()))?;
     dequant_range(dtype, bytes, 0, out)
 }
 
