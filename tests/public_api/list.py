@@ -175,6 +175,7 @@ class Interface:
     def export(self, item, path, name):
         (case, value), = item["inner"].items()
         full = f"{path}{name}"
+        # The guide is documentation alone.
         if is_hidden(item) or full == "guide" or item["id"] in self.seen:
             return
         self.seen.add(item["id"])
