@@ -279,22 +279,54 @@ fn only_files_are_replaced_and_failed_saves_leave_nothing() {
 
 #[cfg(unix)]
 #[test]
-fn saves_use_default_permissions_and_replace_links() {
-    use std::os::unix::fs::{symlink, PermissionsExt};
+fn saves_keep_links_permissions_and_owners() {
+    use std::os::unix::fs::{chown, symlink, MetadataExt, PermissionsExt};
     let temp = Temp::new();
     let [model, other] = generations();
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o7777;
     let usual = mode(&temp.write("usual", b""));
-    let path = temp.write("model.safetensors", b"old");
-    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
+    let path = temp.join("model.safetensors");
     serialize_to_file(model.views(), None, &path).unwrap();
     assert_eq!(mode(&path), usual);
+    // Only root can give a file away.
+    let owner = std::fs::metadata(&path).unwrap().uid();
+    let owner = if chown(&path, Some(12345), Some(23456)).is_ok() { 12345 } else { owner };
+    for bits in [0o600, 0o644, 0o666, 0o440] {
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(bits)).unwrap();
+        let before = std::fs::metadata(&path).unwrap();
+        let mut writer = FileWriter::create(&path, two_tensors()).unwrap();
+        // Nobody can read the new file who could not read the old one, while it is written either.
+        let [partial] = &*other_files(temp.path(), &["model.safetensors", "usual"]) else {
+            panic!()
+        };
+        assert_eq!(mode(&temp.join(partial)), bits);
+        writer.tensor("a").unwrap().write_bytes(&[0; 16]).unwrap();
+        writer.tensor("b").unwrap().write_bytes(&[0; 4]).unwrap();
+        writer.commit().unwrap();
+        let after = std::fs::metadata(&path).unwrap();
+        assert_eq!(mode(&path), bits);
+        assert_eq!((after.uid(), after.gid()), (owner, before.gid()));
+        assert_ne!(after.ino(), before.ino(), "a new file");
+    }
 
     let link = temp.join("link.safetensors");
-    symlink(&path, &link).unwrap();
+    symlink("chain", &link).unwrap();
+    symlink(&path, temp.join("chain")).unwrap();
     serialize_to_file(other.views(), None, &link).unwrap();
-    assert!(!std::fs::symlink_metadata(&link).unwrap().is_symlink());
-    assert!(std::fs::read(&path).unwrap() == serialize(model.views(), None).unwrap());
+    assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert!(std::fs::symlink_metadata(temp.join("chain")).unwrap().is_symlink());
+    assert!(std::fs::read(&path).unwrap() == serialize(other.views(), None).unwrap());
+    assert_eq!(mode(&path), 0o440);
+
+    // A link that leads to no file yet: the file is created where it leads.
+    symlink("folder/new", temp.join("dangling")).unwrap();
+    std::fs::create_dir(temp.join("folder")).unwrap();
+    serialize_to_file(other.views(), None, temp.join("dangling")).unwrap();
+    assert!(std::fs::symlink_metadata(temp.join("folder/new")).unwrap().is_file());
+    symlink("circle", temp.join("circle")).unwrap();
+    let error = serialize_to_file(other.views(), None, temp.join("circle")).unwrap_err();
+    assert!(matches!(error.kind(), WriteErrorKind::Create(_)), "{error}");
+    assert_eq!(error.path(), Some(&*temp.join("circle")));
 }
 
 /// A map keeps showing the file that it was opened from.

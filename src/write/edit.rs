@@ -231,8 +231,6 @@ fn rewrite(
     let new = AtomicFile::create(file.path())?;
     let failed = |error| WriteError::new(WriteErrorKind::Write(error));
     let mut output = new.as_std();
-    let permissions = file.as_std().metadata().map(|metadata| metadata.permissions());
-    permissions.and_then(|permissions| output.set_permissions(permissions)).map_err(failed)?;
     output.write_all(&to_u64(text.len()).to_le_bytes()).map_err(failed)?;
     output.write_all(text.as_bytes()).map_err(failed)?;
 

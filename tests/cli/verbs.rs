@@ -105,7 +105,8 @@ fn export_replaces_files_atomically() {
     let copy = copy.to_str().unwrap();
     let same = run(&["export", copy, "counts", "-o", copy]);
     assert_eq!(same.code, Some(2));
-    assert!(same.error().ends_with("this is the input file, which is never overwritten"));
+    let sentence = "a file of the model being read, which is never overwritten";
+    assert!(same.error().ends_with(sentence), "{}", same.error());
     assert_eq!(std::fs::read(copy).unwrap(), std::fs::read(ANIMALS).unwrap());
 
     for nowhere in [temp.path().to_owned(), temp.join("no/such/folder")] {

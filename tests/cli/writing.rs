@@ -112,6 +112,64 @@ fn repack_keeps_the_content() {
     assert!(!Path::new("x").exists());
 }
 
+/// Every file of the model that is read, under its own name, a link's and a hard link's.
+#[test]
+fn no_file_of_the_model_being_read_is_overwritten() {
+    let temp = Temp::new();
+    let one = temp.write("one.safetensors", fs::read(ANIMALS).unwrap());
+    let model = temp.join("model");
+    let folder = model.to_str().unwrap();
+    good(&["repack", one.to_str().unwrap(), folder, "--max-file-size", "350"]);
+    let names = entries(&model);
+    assert!(names.len() > 2, "{names:?}");
+    let before: Vec<_> = names.iter().map(|name| fs::read(model.join(name)).unwrap()).collect();
+    let tensor = "embedding.weight";
+    for name in &names {
+        let own = model.join(name);
+        let mut targets = vec![own.clone(), model.join(".").join(name)];
+        #[cfg(unix)]
+        {
+            let (link, hard) =
+                (temp.join(format!("link-{name}")), temp.join(format!("hard-{name}")));
+            std::os::unix::fs::symlink(&own, &link).unwrap();
+            fs::hard_link(&own, &hard).unwrap();
+            targets.extend([link, hard]);
+        }
+        for target in &targets {
+            let target = target.to_str().unwrap();
+            for arguments in [
+                &["export", folder, tensor, "-o", target][..],
+                &["export", folder, tensor, "--png", target],
+                &["stats", folder, tensor, "--png", target],
+                &["repack", folder, target],
+            ] {
+                let refused = run(arguments);
+                assert_eq!(refused.code, Some(2), "{arguments:?}");
+                let start = format!("safetensor: {target}: this is {}", own.display());
+                assert!(refused.error().starts_with(&start), "{}", refused.error());
+            }
+        }
+    }
+    let after: Vec<_> = names.iter().map(|name| fs::read(model.join(name)).unwrap()).collect();
+    assert!(before == after);
+    assert_eq!(entries(&model), names);
+    // A single file can be replaced by its own repack.
+    let path = one.to_str().unwrap();
+    good(&["repack", path, path, "--align", "4096"]);
+    good(&["verify", path]);
+}
+
+#[test]
+fn repack_names_tensors_larger_than_the_file_size() {
+    let temp = Temp::new();
+    let out = temp.join("model");
+    let arguments = ["repack", ANIMALS, out.to_str().unwrap(), "--max-file-size", "300"];
+    let noted = run(&arguments);
+    assert_eq!(noted.code, Some(0));
+    let sentence = "tensor \"embedding.weight\" needs a file larger than --max-file-size: 328 B";
+    assert!(noted.error().contains(sentence), "{}", noted.error());
+}
+
 #[test]
 fn repack_keeps_metadata_unless_shards_contradict() {
     let temp = Temp::new();

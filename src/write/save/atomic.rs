@@ -18,6 +18,8 @@ use crate::write::error::{WriteError, WriteErrorKind};
 /// is untouched. Dropping an `AtomicFile` without a commit removes the temporary file; a process
 /// that is killed leaves it behind.
 ///
+/// If the path is a symbolic link, the file that it leads to is replaced, and the link stays.
+///
 /// [`FileWriter`](crate::FileWriter) writes model files this way. Use an `AtomicFile` for other
 /// files of a model, such as a `config.json`.
 ///
@@ -39,6 +41,9 @@ use crate::write::error::{WriteError, WriteErrorKind};
 #[derive(Debug)]
 pub struct AtomicFile {
     file: fs::File,
+    /// The path as the caller gave it.
+    named: PathBuf,
+    /// The path without a symbolic link at its end.
     target: PathBuf,
     /// Removed on drop, unless it has become the target.
     temporary: Temporary,
@@ -60,22 +65,29 @@ impl Drop for Temporary {
 }
 
 impl AtomicFile {
-    /// Creates the temporary file, with the permissions of a new file.
+    /// Creates the temporary file, in the folder of the file that the path leads to.
+    ///
+    /// If there is an old file, the new one gets its permission bits, and its owner and group as
+    /// far as the system permits. Otherwise it has those of a new file.
     ///
     /// # Errors
     /// Returns an error if the path exists but is not a regular file, or if no file can be created
     /// in its folder.
     pub fn create(path: impl AsRef<Path>) -> Result<AtomicFile, WriteError> {
-        let target = path.as_ref();
-        if let Ok(metadata) = fs::metadata(target) {
-            if let Some(found) = FileType::of(metadata.file_type()) {
-                return Err(WriteError::new(WriteErrorKind::NotAFile(found)).with_path(target));
-            }
+        let named = path.as_ref();
+        let failed = |kind| WriteError::new(kind).with_path(named);
+        let target = follow_links(named).map_err(|error| failed(WriteErrorKind::Create(error)))?;
+        let old = fs::metadata(&target).ok();
+        if let Some(found) = old.as_ref().and_then(|old| FileType::of(old.file_type())) {
+            return Err(failed(WriteErrorKind::NotAFile(found)));
         }
-        let (file, path) = create_temporary(target)
-            .map_err(|error| WriteError::new(WriteErrorKind::Create(error)).with_path(target))?;
+        let (file, path) = create_temporary(&target, old.is_some())
+            .map_err(|error| failed(WriteErrorKind::Create(error)))?;
         let temporary = Temporary { path, remove: true };
-        Ok(AtomicFile { file, target: target.to_owned(), temporary })
+        if let Some(old) = old {
+            keep_attributes(&file, &old).map_err(|error| failed(WriteErrorKind::Create(error)))?;
+        }
+        Ok(AtomicFile { file, named: named.to_owned(), target, temporary })
     }
 
     /// Returns the temporary file.
@@ -84,18 +96,18 @@ impl AtomicFile {
         &self.file
     }
 
-    /// Returns the path of the file to replace.
+    /// Returns the path that the file was created with.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.target
+        &self.named
     }
 
     /// Syncs the temporary file and closes it.
     pub(crate) fn finish(self) -> Result<Finished, WriteError> {
-        let AtomicFile { file, target, temporary } = self;
+        let AtomicFile { file, named, target, temporary } = self;
         match file.sync_all() {
-            Ok(()) => Ok(Finished { target, temporary }),
-            Err(error) => Err(WriteError::new(WriteErrorKind::Sync(error)).with_path(&target)),
+            Ok(()) => Ok(Finished { named, target, temporary }),
+            Err(error) => Err(WriteError::new(WriteErrorKind::Sync(error)).with_path(&named)),
         }
     }
 
@@ -104,6 +116,7 @@ impl AtomicFile {
     /// # Errors
     /// Returns an error if one of these steps fails. The old file is untouched, unless the last
     /// step failed: the new file is then in place, but a power failure can still undo the rename.
+    /// It is no error if the file system cannot sync this folder at all.
     pub fn commit(self) -> Result<(), WriteError> {
         self.finish()?.publish()
     }
@@ -122,6 +135,7 @@ impl io::Write for AtomicFile {
 /// A temporary file that is synced and closed, but not yet renamed.
 #[derive(Debug)]
 pub(crate) struct Finished {
+    named: PathBuf,
     target: PathBuf,
     temporary: Temporary,
 }
@@ -129,7 +143,7 @@ pub(crate) struct Finished {
 impl Finished {
     /// Renames the file over its target, and syncs the folder.
     pub(crate) fn publish(mut self) -> Result<(), WriteError> {
-        let failed = |kind: WriteErrorKind| WriteError::new(kind).with_path(&self.target);
+        let failed = |kind: WriteErrorKind| WriteError::new(kind).with_path(&self.named);
         fs::rename(&self.temporary.path, &self.target)
             .map_err(|error| failed(WriteErrorKind::Rename(error)))?;
         self.temporary.remove = false;
@@ -137,8 +151,44 @@ impl Finished {
     }
 }
 
-/// Creates a file with a unique name in the target's folder.
-fn create_temporary(target: &Path) -> io::Result<(fs::File, PathBuf)> {
+/// Follows symbolic links at the end of a path, also one that leads to no file yet.
+fn follow_links(path: &Path) -> io::Result<PathBuf> {
+    /// The most links that Linux follows.
+    const LINKS: usize = 40;
+    let mut path = path.to_owned();
+    for _ in 0..LINKS {
+        if !fs::symlink_metadata(&path).is_ok_and(|found| found.is_symlink()) {
+            return Ok(path);
+        }
+        path = folder_of(&path).join(fs::read_link(&path)?);
+    }
+    Err(io::Error::other("too many symbolic links"))
+}
+
+/// Gives a new file the permission bits of the old one, and its owner and group as far as the system
+/// permits. Without the old owner and group, the bits that run a file as its owner are left out.
+fn keep_attributes(file: &fs::File, old: &fs::Metadata) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{fchown, MetadataExt as _, PermissionsExt as _};
+        let new = file.metadata()?;
+        let (owner, group) = (old.uid(), old.gid());
+        let kept = (new.uid(), new.gid()) == (owner, group)
+            || fchown(file, Some(owner), Some(group)).is_ok();
+        if !kept {
+            // Not permitted to most users: the file then has the group of a new file.
+            let _ = fchown(file, None, Some(group));
+        }
+        let mode = old.permissions().mode() & if kept { 0o7777 } else { 0o777 };
+        file.set_permissions(fs::Permissions::from_mode(mode))
+    }
+    #[cfg(not(unix))]
+    file.set_permissions(old.permissions())
+}
+
+/// Creates a file with a unique name in the target's folder. If it is `private`, only its owner can
+/// open it.
+fn create_temporary(target: &Path, private: bool) -> io::Result<(fs::File, PathBuf)> {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     loop {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -146,7 +196,14 @@ fn create_temporary(target: &Path) -> io::Result<(fs::File, PathBuf)> {
         let id = std::process::id();
         let name = format!(".safetensors-{id:x}-{count:x}-{:x}.partial", now.as_nanos());
         let path = folder_of(target).join(name);
-        match fs::File::options().write(true).create_new(true).open(&path) {
+        let mut options = fs::File::options();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        if private {
+            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        }
+        let _ = private;
+        match options.open(&path) {
             Ok(file) => return Ok((file, path)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
@@ -161,12 +218,27 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// Syncs the names in a folder, where the system has a call for it.
+/// Syncs the names in a folder, where the system has a call for it. It is no error if this folder
+/// cannot be synced: network and shared file systems have no such call, and a folder that cannot be
+/// read cannot be opened for it.
 fn sync_folder(folder: &Path) -> io::Result<()> {
     #[cfg(unix)]
-    fs::File::open(folder)?.sync_all()?;
-    let _ = folder;
-    Ok(())
+    {
+        let synced = fs::File::open(folder).and_then(|folder| folder.sync_all());
+        synced.or_else(|error| if is_unsupported(&error) { Ok(()) } else { Err(error) })
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = folder;
+        Ok(())
+    }
+}
+
+/// Returns `true` if an error means that the call is not supported or not permitted here.
+#[cfg(unix)]
+fn is_unsupported(error: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
+    matches!(error.kind(), InvalidInput | PermissionDenied | Unsupported)
 }
 
 /// Writes all of the bytes at an offset.

@@ -24,8 +24,9 @@ use crate::write::shards::ShardPlans;
 /// mapped keep it. Dropping a writer without a commit removes the temporary file; a process that is
 /// killed leaves it behind.
 ///
-/// If the target is a symbolic link, the link itself is replaced, not the file it points to. The
-/// new file has the permissions of a new file.
+/// If the target is a symbolic link, the file that it leads to is replaced, and the link stays. The
+/// new file gets the old one's permission bits, and its owner and group as far as the system
+/// permits.
 ///
 /// Memory use is the plan and 8 bytes per tensor.
 ///

@@ -7,6 +7,25 @@ use safetensors_zero::{ErrorKind, FileTensor, Shards, Table, TensorInfo};
 use crate::files::failure::{Exit, Failure};
 use crate::files::suggest;
 
+/// What a file is known by to the system, whatever its names: the device and the inode, or its path
+/// without links where there are none.
+#[derive(PartialEq, Eq)]
+struct FileId(#[cfg(unix)] (u64, u64), #[cfg(not(unix))] std::path::PathBuf);
+
+impl FileId {
+    /// Returns `None` if the path leads to no file.
+    fn of(path: &Path) -> Option<FileId> {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt as _;
+            let metadata = std::fs::metadata(path).ok()?;
+            Some(FileId((metadata.dev(), metadata.ino())))
+        }
+        #[cfg(not(unix))]
+        std::fs::canonicalize(path).ok().map(FileId)
+    }
+}
+
 /// A model of one file or of several.
 #[derive(Debug)]
 pub(crate) struct Model {
@@ -52,6 +71,21 @@ impl Model {
     /// Whether the model has an index.
     pub(crate) fn is_indexed(&self) -> bool {
         self.shards.index_path().is_some()
+    }
+
+    /// Refuses a path that leads to a file of this model: a shard or the index.
+    pub(crate) fn check_not_own(&self, path: &Path) -> Result<(), Failure> {
+        let Some(id) = FileId::of(path) else { return Ok(()) };
+        let shards = (0..self.shards.shards()).map(|shard| self.shards.path(shard));
+        let mut files = self.shards.index_path().into_iter().chain(shards);
+        let Some(own) = files.find(|file| FileId::of(file).as_ref() == Some(&id)) else {
+            return Ok(());
+        };
+        let sentence = format!(
+            "this is {}, a file of the model being read, which is never overwritten",
+            own.display()
+        );
+        Err(Failure::usage(path, sentence))
     }
 
     /// Iterates over the model's files: their paths and tables.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use safetensors_zero::{AtomicFile, WriteError};
 
 use crate::files::failure::{Exit, Failure};
+use crate::files::input::Model;
 use crate::files::interrupt;
 use crate::files::printer::{Printer, BUFFER};
 
@@ -27,9 +28,9 @@ enum To {
 }
 
 impl Output {
-    /// Opens what the user named: `-` is stdout. Files in `inputs` are not replaced.
-    pub(crate) fn create(path: &Path, inputs: &[&Path]) -> Result<Output, Failure> {
-        Ok(Output { path: path.to_owned(), to: To::create(path, inputs)? })
+    /// Opens what the user named: `-` is stdout. No file of the model is replaced.
+    pub(crate) fn create(path: &Path, model: &Model) -> Result<Output, Failure> {
+        Ok(Output { path: path.to_owned(), to: To::create(path, model)? })
     }
 
     /// Writes all of the bytes.
@@ -58,38 +59,25 @@ impl Output {
 }
 
 impl To {
-    fn create(path: &Path, inputs: &[&Path]) -> Result<To, Failure> {
+    fn create(path: &Path, model: &Model) -> Result<To, Failure> {
         if path == Path::new("-") {
             return Ok(To::Stdout(Printer::new()));
         }
-        let failed = |error: io::Error| cannot_write(path, &error);
-        // A symbolic link stays, and its target is replaced.
-        let Ok(target) = fs::canonicalize(path) else {
-            return Ok(To::File(atomic(path, path)?));
-        };
-        let is_target = |input: &&Path| fs::canonicalize(input).is_ok_and(|input| input == target);
-        if inputs.iter().any(is_target) {
-            return Err(Failure::usage(path, "this is the input file, which is never overwritten"));
+        model.check_not_own(path)?;
+        if let Ok(metadata) = fs::metadata(path) {
+            if metadata.is_dir() {
+                return Err(Failure::usage(path, "this is a folder, not a file"));
+            }
+            if !metadata.is_file() {
+                let file = OpenOptions::new().write(true).open(path);
+                let file = file.map_err(|error| cannot_write(path, &error))?;
+                return Ok(To::Special(BufWriter::with_capacity(BUFFER, file)));
+            }
         }
-        let metadata = fs::metadata(&target).map_err(failed)?;
-        if metadata.is_dir() {
-            return Err(Failure::usage(path, "this is a folder, not a file"));
-        }
-        if !metadata.is_file() {
-            let file = OpenOptions::new().write(true).open(&target).map_err(failed)?;
-            return Ok(To::Special(BufWriter::with_capacity(BUFFER, file)));
-        }
-        let file = atomic(&target, path)?;
-        file.get_ref().as_std().set_permissions(metadata.permissions()).map_err(failed)?;
-        Ok(To::File(file))
+        interrupt::watch();
+        let file = AtomicFile::create(path).map_err(|error| refused(path, &error))?;
+        Ok(To::File(BufWriter::with_capacity(BUFFER, file)))
     }
-}
-
-/// Begins to replace a file, which the user knows as `named`.
-fn atomic(target: &Path, named: &Path) -> Result<BufWriter<AtomicFile>, Failure> {
-    interrupt::watch();
-    let file = AtomicFile::create(target).map_err(|error| refused(named, &error))?;
-    Ok(BufWriter::with_capacity(BUFFER, file))
 }
 
 /// A pipe closed by its reader is not an error, as with stdout.

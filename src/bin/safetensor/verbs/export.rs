@@ -78,7 +78,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let model = Model::open_lazily(&arguments.file)?;
     let tensor = model.tensor(&arguments.name)?;
     let part = part(arguments, &tensor)?;
-    let inputs = [tensor.path(), model.path()];
     if let (Some(output), true) = (&arguments.output, arguments.output == arguments.png) {
         return Err(Failure::usage(output, "-o and --png name the same file"));
     }
@@ -90,13 +89,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         if arguments.format == Format::Raw {
             check_whole_bytes(&tensor, &part.elements)?;
         }
-        let mut out = Output::create(path, &inputs)?;
+        let mut out = Output::create(path, &model)?;
         write(&mut out, &tensor, &part, arguments.format)?;
         out.finish()?;
     }
     if let Some(path) = &arguments.png {
         let map = HeatMap::of(&tensor, &part.elements, &part.shape)?;
-        let mut out = Output::create(path, &inputs)?;
+        let mut out = Output::create(path, &model)?;
         out.put(&map.picture().encode(path)?)?;
         out.finish()?;
     }

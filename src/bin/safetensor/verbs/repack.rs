@@ -13,6 +13,7 @@ use crate::files::failure::{Exit, Failure};
 use crate::files::input::Model;
 use crate::files::interrupt;
 use crate::files::printer::Printer;
+use crate::show::errors;
 use crate::show::numbers;
 use crate::show::progress::Progress;
 use crate::show::terminal;
@@ -36,7 +37,7 @@ pub(crate) struct Arguments {
     /// Order of the tensors
     #[arg(long, value_enum, default_value_t = By::Dtype)]
     order: By,
-    /// Write shards of at most this size, and an index; K, M and G are powers of 1000, KiB, MiB and
+    /// Write shards of at most this size, and an index; a larger tensor gets a file of its own; K, M and G are powers of 1000, KiB, MiB and
     /// GiB are powers of 1024
     #[arg(long, value_name = "SIZE", value_parser = numbers::size)]
     max_file_size: Option<u64>,
@@ -86,12 +87,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         None => {
             let plan = builder.plan().map_err(refused)?;
             let len = plan.file_len();
+            // A single file can be replaced by its own repack; a part of a model cannot.
+            if model.is_indexed() {
+                model.check_not_own(output)?;
+            }
             copy.file(output, plan)?;
             (1, len)
         }
         Some(most) => {
             let plans = builder.shards("model", most).map_err(refused)?;
             prepare(output, &model)?;
+            for shard in plans.shards().iter().filter(|shard| shard.plan().file_len() > most) {
+                note_oversized(&output.join(shard.name()), shard.plan());
+            }
             for shard in plans.shards() {
                 copy.file(&output.join(shard.name()), shard.plan().clone())?;
             }
@@ -125,6 +133,17 @@ fn metadata(model: &Model) -> Result<BTreeMap<String, String>, Failure> {
         }
     }
     Ok(all)
+}
+
+/// Says on stderr that a shard is larger than the user's limit, because of its only tensor.
+fn note_oversized(path: &Path, plan: &OwnedPlan) {
+    let Some(info) = plan.table().nth(0) else { return };
+    let sentence = format!(
+        "tensor \"{}\" needs a file larger than --max-file-size: {}",
+        terminal::name(&info.name),
+        numbers::bytes(plan.file_len())
+    );
+    errors::print_error(&path.display().to_string(), &sentence);
 }
 
 /// Creates the folder if it does not exist, and refuses the folder that the model is read from.

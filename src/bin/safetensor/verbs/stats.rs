@@ -147,7 +147,7 @@ fn draw(
         let sentence = format!("tensor \"{name}\": it has no finite values to draw");
         return Err(Failure::invalid(tensor.path(), sentence));
     };
-    let mut out = Output::create(path, &[tensor.path()])?;
+    let mut out = Output::create(path, model)?;
     out.put(&picture::histogram(&histogram).encode(path)?)?;
     out.finish()
 }
